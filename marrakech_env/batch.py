@@ -1,0 +1,305 @@
+"""Batch: many games in self-play, with chance drawn inside and finished games started anew.
+
+Legend: `B` games, `P` players, `A` = 15 actions.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from marrakech_env import chance, game
+from marrakech_env.compile import kernel
+from marrakech_env.notation import parse_position
+from marrakech_env.observation import Form, find_form
+from marrakech_env.rules import NUM_ACTIONS
+from marrakech_env.spec import RuleSet, resolve_rules
+from marrakech_env.state import OVER, STATE, Bits, Int, States, write_rules
+
+IntArray = NDArray[np.int64]
+
+
+class Batch:
+    """Many games at once; the caller plays every seat.
+
+    Game i draws its chance by the keys (seed, first_game + i, episode, ...) of `chance`, so it
+    does not depend on the other games or on how many there are.
+
+    These arrays are rewritten in place by `step`, `reset` and `set_position`; copy what shall
+    outlast the next call:
+
+    Attributes:
+        states: STATE (B,), never finished.
+        action_mask: bool (B, 15), True where legal.
+        observation: The form's array (B, ...) for the player to move, or None without a form.
+        done: bool (B,), the games that ended in the last step (and stand at their next start).
+        final_scores: int64 (B, P), scores of those games, 0 elsewhere.
+        final_shares: float64 (B, P), win shares of those games, 0 elsewhere.
+        final_states: STATE (B,), the end positions of those games; elsewhere without meaning.
+        episode: int64 (B,), how many starts each game had before this one.
+    """
+
+    def __init__(
+        self,
+        num_games: int,
+        num_players: int = 2,
+        rules: str | RuleSet = "official",
+        seed: int | None = 0,
+        first_game: int = 0,
+        observation: str | None = None,
+    ) -> None:
+        """Starts all games at their episode 0.
+
+        Args:
+            num_games: B, at least 1.
+            num_players: 2, 3 or 4.
+            rules: A preset, a RULES text or a rule set.
+            seed: Whole number 0..2**64-1; None takes one from the system.
+            first_game: Number of game 0 in the keys of chance, at least 0.
+            observation: `planes`, `flat`, `features`, or None for no observation.
+
+        Raises:
+            ValueError: An argument is not allowed; the message says what is.
+        """
+        self.num_games = _whole("num_games", num_games, 1)
+        self.first_game = _whole("first_game", first_game, 0)
+        self.rule_set = resolve_rules(rules, num_players)
+        self.num_players = self.rule_set.num_players
+        self.seed = chance.checked_seed(seed)
+        self.form: Form | None = None if observation is None else find_form(observation)
+
+        games, players = self.num_games, self.num_players
+        self._start = np.zeros(1, STATE)
+        write_rules(self._start, self.rule_set)
+        self._all = np.arange(games)
+        self._movers = np.full(games, -1)  # the observer of each game: the player to move
+        self._keys = np.zeros(games, np.uint64)
+        self._turns = np.zeros(games, np.int64)
+        self.states: States = np.zeros(games, STATE)
+        self.action_mask = np.zeros((games, NUM_ACTIONS), np.bool_)
+        self.observation: NDArray[Any] | None = None
+        if self.form is not None:
+            self.observation = np.zeros((games, *self.form.shape(players)), self.form.dtype)
+        self.done = np.zeros(games, np.bool_)
+        self.final_scores = np.zeros((games, players), np.int64)
+        self.final_shares = np.zeros((games, players), np.float64)
+        self.final_states: States = np.zeros(games, STATE)
+        self.episode = np.full(games, -1, np.int64)
+        self.reset()
+
+    def reset(self, seed: int | None = None) -> None:
+        """Starts every game anew: episode 0 of a given seed, or each game's next episode."""
+        if seed is not None:
+            self.seed = chance.checked_seed(seed)
+            self.episode[:] = -1
+        _start_next(
+            self.states,
+            self._all,
+            self._start,
+            np.uint64(self.seed),
+            self.first_game,
+            self.episode,
+            self._keys,
+            self._turns,
+        )
+        _clear_done(self.done, self.final_scores, self.final_shares)
+        self.refresh(self._all)
+
+    def step(self, actions: Any) -> None:
+        """Takes one decision of the player to move in every game.
+
+        Args:
+            actions: int (B,), legal ones.
+
+        Raises:
+            ValueError: An illegal action, or a wrong shape or dtype; no game has changed then.
+        """
+        self.step_games(self._all, self.check_actions(actions, self._all))
+
+    def check_actions(self, actions: Any, games: IntArray) -> IntArray:
+        """Checks actions for some games and returns them as int64, one for each of `games`.
+
+        Raises:
+            ValueError: Names the game, the action and the legal ones.
+        """
+        array = np.asarray(actions)
+        if array.shape != games.shape or array.dtype.kind not in "iu":
+            raise ValueError(self._describe_bad_actions(actions, array, games))
+        numbers = np.ascontiguousarray(array, np.int64)
+        if array.dtype == np.uint64 and (array > NUM_ACTIONS).any():
+            numbers = np.minimum(array, NUM_ACTIONS).astype(np.int64)
+        bad = _first_illegal(self.action_mask, games, numbers)
+        if bad >= 0:
+            raise ValueError(self._describe_illegal(int(games[bad]), array[bad]))
+        return numbers
+
+    def step_games(self, games: IntArray, actions: IntArray) -> None:
+        """Takes one decision in the listed games only; actions are not checked.
+
+        `done` and the final arrays speak of this call alone.
+
+        Args:
+            games: int64 (N,), distinct game numbers 0..B-1.
+            actions: int64 (N,), a legal action for each of them (see `check_actions`).
+        """
+        _clear_done(self.done, self.final_scores, self.final_shares)
+        _step_games(
+            self.states,
+            games,
+            actions,
+            self._start,
+            np.uint64(self.seed),
+            self.first_game,
+            self.episode,
+            self._keys,
+            self._turns,
+            self.action_mask,
+            self.done,
+            self.final_scores,
+            self.final_shares,
+            self.final_states,
+        )
+        if self.form is not None:
+            self.form.fill(self.states, games, self._movers, self.observation)
+
+    def refresh(self, games: IntArray) -> None:
+        """Writes mask and observation of the listed games anew, after a change of `states`."""
+        _fill_masks(self.states, games, self.action_mask)
+        if self.form is not None:
+            self.form.fill(self.states, games, self._movers, self.observation)
+
+    def set_position(self, game: int, text: str) -> None:
+        """Puts one game to a position; its dice are those of its episode from turn 0.
+
+        Raises:
+            ValueError: A bad text, a finished game, another number of players, or a game number
+                outside 0..B-1; nothing has changed then.
+        """
+        number = _whole("game", game, 0)
+        if number >= self.num_games:
+            raise ValueError(f"game {number} does not exist; games: 0..{self.num_games - 1}")
+        position = parse_position(text)
+        players = int(position["num_players"][0])
+        if players != self.num_players:
+            raise ValueError(
+                f"the position has {players} players, this batch {self.num_players}: {text}"
+            )
+        if position["phase"][0] == OVER:
+            raise ValueError(f"the game of this position is over, nobody can move: {text}")
+        self.states[number] = position[0]
+        self._turns[number] = 0
+        self.refresh(self._all[number : number + 1])
+
+    def _describe_illegal(self, game: int, action: Any) -> str:
+        legal = ", ".join(map(str, np.flatnonzero(self.action_mask[game])))
+        return f"game {game}: action {action} is not legal; legal actions: {legal}"
+
+    def _describe_bad_actions(self, actions: Any, array: NDArray[Any], games: IntArray) -> str:
+        """Says what is wrong with actions that are no integers of the right shape."""
+        if array.shape == games.shape and len(games):
+            values = array.tolist()
+            bad = next(
+                (i for i, v in enumerate(values) if isinstance(v, bool) or not isinstance(v, int)),
+                0,
+            )
+            return self._describe_illegal(int(games[bad]), repr(values[bad])) + (
+                f" (actions must be whole numbers, not {array.dtype})"
+            )
+        legal = ", ".join(map(str, np.flatnonzero(self.action_mask[games[0]])))
+        return (
+            f"actions must be integers of shape {games.shape}, one a game, not {array.dtype} of "
+            f"shape {array.shape}; legal actions of game {games[0]}: {legal}"
+        )
+
+
+def _whole(name: str, value: Any, low: int) -> int:
+    """A whole number of at least `low`, or a ValueError that names it."""
+    if isinstance(value, bool) or not hasattr(value, "__index__") or value.__index__() < low:
+        raise ValueError(f"{name} must be a whole number of at least {low}, not {value!r}")
+    return int(value.__index__())
+
+
+@kernel
+def _first_illegal(mask: NDArray[np.bool_], games: IntArray, actions: IntArray) -> Int:
+    """Index into `games` of the first illegal action, -1 where all are legal."""
+    for j in range(len(games)):
+        action = actions[j]
+        if action < 0 or action >= NUM_ACTIONS or not mask[games[j], action]:
+            return j
+    return -1
+
+
+@kernel
+def _clear_done(done: NDArray[np.bool_], scores: IntArray, shares: NDArray[np.float64]) -> None:
+    """Takes back what the last step said of games that ended, in place."""
+    for i in range(len(done)):
+        if done[i]:
+            done[i] = False
+            scores[i] = 0
+            shares[i] = 0.0
+
+
+@kernel
+def _start_next(
+    states: States,
+    games: IntArray,
+    template: States,
+    seed: Bits,
+    first_game: int,
+    episodes: IntArray,
+    keys: NDArray[np.uint64],
+    turns: IntArray,
+) -> None:
+    """Puts the listed games to the start of their next episode, in place."""
+    for j in range(len(games)):
+        i = games[j]
+        episodes[i] += 1
+        turns[i] = 0
+        keys[i] = chance.episode_key(seed, np.uint64(first_game + i), np.uint64(episodes[i]))
+        states[i] = template[0]
+        chance.start(states[i], keys[i])
+
+
+@kernel
+def _fill_masks(states: States, games: IntArray, mask: NDArray[np.bool_]) -> None:
+    for j in range(len(games)):
+        i = games[j]
+        bits = game.legal_actions(states[i])
+        for action in range(NUM_ACTIONS):
+            mask[i, action] = bits >> np.uint32(action) & np.uint32(1)
+
+
+@kernel
+def _step_games(
+    states: States,
+    games: IntArray,
+    actions: IntArray,
+    template: States,
+    seed: Bits,
+    first_game: int,
+    episodes: IntArray,
+    keys: NDArray[np.uint64],
+    turns: IntArray,
+    mask: NDArray[np.bool_],
+    done: NDArray[np.bool_],
+    scores: IntArray,
+    shares: NDArray[np.float64],
+    final_states: States,
+) -> None:
+    """One decision in each listed game, in place; draws chance, starts finished games anew."""
+    for j in range(len(games)):
+        i = games[j]
+        state = states[i]
+        turns[i] = chance.advance(state, actions[j], keys[i], turns[i])
+        if state.phase == OVER:
+            done[i] = True
+            final_states[i] = state
+            for player in range(state.num_players):
+                scores[i, player] = game.score(state, player)
+                shares[i, player] = game.winner_share(state, player)
+            _start_next(states, games[j : j + 1], template, seed, first_game, episodes, keys, turns)
+        bits = game.legal_actions(state)
+        for action in range(NUM_ACTIONS):
+            mask[i, action] = bits >> np.uint32(action) & np.uint32(1)

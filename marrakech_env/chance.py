@@ -1,0 +1,131 @@
+"""Where environments take their chance from: one uniform number for each key.
+
+A key is (seed, game, episode, turn, kind): `turn` counts the walks so far in this game, `kind`
+says what is drawn (`FACING`, `FIRST_COLOUR` + seat, `DIE`, `NEXT_COLOUR`). The law:
+
+    absorb(h, n) = mix(h + 0x9E3779B97F4A7C15 * (n + 1))        modulo 2**64
+    episode_key  = absorb(absorb(absorb(0, seed), game), episode)
+    uniform      = absorb(episode_key, 8 * turn + kind) >> 11, times 2**-53, in [0, 1)
+
+where `mix` is the finaliser of SplitMix64 (Steele, Lea, Flood: Fast splittable pseudorandom
+number generators, 2014). The number becomes a facing `int(4u)`, a face `DIE[int(6u)]`, or the
+lower of two colours where `u * (lower + upper) < lower` for their weights.
+
+So a game's chance depends neither on the batch size nor on the actions: game i is the same alone
+or among 8192, and two matches with one seed see the same dice.
+"""
+
+from __future__ import annotations
+
+import operator
+import secrets
+from typing import Final
+
+import numpy as np
+
+from marrakech_env import game
+from marrakech_env.compile import kernel
+from marrakech_env.spec import DIE, FACING_RULES, FACINGS
+from marrakech_env.state import (
+    ALTERNATE,
+    LAY,
+    STEER,
+    STEER_AT_END,
+    Bits,
+    Int,
+    Record,
+)
+from marrakech_env.tables import DIE_FACES
+
+FACING: Final = 0
+FIRST_COLOUR: Final = 1
+DIE_ROLL: Final = 5
+NEXT_COLOUR: Final = 6
+
+_GOLDEN = np.uint64(0x9E3779B97F4A7C15)
+_MIX_1, _MIX_2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+_ONE = np.uint64(1)
+_RANDOM_FACING = FACING_RULES.index("random")
+_FACING_OF_RULE = np.array([max(FACINGS.find(facing), 0) for facing in FACING_RULES], np.uint8)
+_NUM_FACES = len(DIE)
+
+
+def checked_seed(seed: int | None) -> int:
+    """A seed as a whole number 0..2**64-1; None draws one from the system.
+
+    Raises:
+        ValueError: Not a whole number, negative, or 2**64 and more.
+    """
+    if seed is None:
+        return secrets.randbits(63)
+    try:
+        number = operator.index(seed)
+    except TypeError:
+        raise ValueError(f"a seed is a whole number or None, not {seed!r}") from None
+    if not 0 <= number < 2**64:
+        raise ValueError(f"a seed lies in 0..2**64-1, not {number}")
+    return number
+
+
+@kernel
+def absorb(state: Bits, number: Bits) -> Bits:
+    """Mixes one more number into a key."""
+    z = state + _GOLDEN * (number + _ONE)
+    z = (z ^ (z >> np.uint64(30))) * _MIX_1
+    z = (z ^ (z >> np.uint64(27))) * _MIX_2
+    return z ^ (z >> np.uint64(31))
+
+
+@kernel
+def episode_key(seed: Bits, game_number: Bits, episode: Bits) -> Bits:
+    """The key of one episode of one game."""
+    return absorb(absorb(absorb(np.uint64(0), seed), game_number), episode)
+
+
+@kernel
+def uniform(key: Bits, turn: Int, kind: Int) -> float:
+    """The uniform number of an episode for a turn and a kind, in [0, 1)."""
+    bits = absorb(key, np.uint64(8 * turn + kind))
+    return np.float64(bits >> np.uint64(11)) * 2.0**-53
+
+
+@kernel
+def start(state: Record, key: Bits) -> None:
+    """Puts a record, whose rule fields are set, to the start of an episode, in place."""
+    game.clear_for_start(state)
+    if state.facing_rule == _RANDOM_FACING:
+        state.facing = np.uint8(uniform(key, 0, FACING) * 4)
+    else:
+        state.facing = _FACING_OF_RULE[state.facing_rule]
+    for player in range(state.num_players):
+        upper = uniform(key, 0, FIRST_COLOUR + player) >= 0.5 and state.colour_rule != ALTERNATE
+        game.set_start_outcome(state, player, 2 * player + (1 if upper else 0))
+
+
+@kernel
+def advance(state: Record, action: Int, key: Bits, turn: Int) -> Int:
+    """Draws the chance of one legal decision and takes it, in place.
+
+    Args:
+        state: An unfinished game.
+        action: A legal action of it.
+        key: The episode's key.
+        turn: Walks so far in this game.
+
+    Returns:
+        Walks so far after it.
+    """
+    if state.phase == LAY:
+        lower, upper = game.next_colour_weights(state)
+        colour: Int = -1
+        if lower + upper > 0:
+            first = uniform(key, turn, NEXT_COLOUR) * (lower + upper) < lower
+            colour = 2 * np.int64(state.player) + (0 if first else 1)
+        game.step(state, action, colour)
+        return turn
+    if state.phase == STEER and state.flags & STEER_AT_END:
+        game.step(state, action, -1)
+        return turn
+    face = DIE_FACES[np.int64(uniform(key, turn, DIE_ROLL) * _NUM_FACES)]
+    game.step(state, action, np.int64(face))
+    return turn + 1
