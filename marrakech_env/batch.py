@@ -16,7 +16,7 @@ from marrakech_env.notation import parse_position
 from marrakech_env.observation import Form, find_form
 from marrakech_env.rules import NUM_ACTIONS
 from marrakech_env.spec import RuleSet, resolve_rules
-from marrakech_env.state import OVER, STATE, Bits, Int, States, write_rules
+from marrakech_env.state import OVER, STATE, Int, Record, States, write_rules
 
 IntArray = NDArray[np.int64]
 
@@ -38,7 +38,6 @@ class Batch:
         final_scores: int64 (B, P), scores of those games, 0 elsewhere.
         final_shares: float64 (B, P), win shares of those games, 0 elsewhere.
         final_states: STATE (B,), the end positions of those games; elsewhere without meaning.
-        episode: int64 (B,), how many starts each game had before this one.
     """
 
     def __init__(
@@ -75,8 +74,7 @@ class Batch:
         write_rules(self._start, self.rule_set)
         self._all = np.arange(games)
         self._movers = np.full(games, -1)  # the observer of each game: the player to move
-        self._keys = np.zeros(games, np.uint64)
-        self._turns = np.zeros(games, np.int64)
+        self._clocks = np.zeros(games, chance.CLOCK)
         self.states: States = np.zeros(games, STATE)
         self.action_mask = np.zeros((games, NUM_ACTIONS), np.bool_)
         self.observation: NDArray[Any] | None = None
@@ -86,25 +84,23 @@ class Batch:
         self.final_scores = np.zeros((games, players), np.int64)
         self.final_shares = np.zeros((games, players), np.float64)
         self.final_states: States = np.zeros(games, STATE)
-        self.episode = np.full(games, -1, np.int64)
-        self.reset()
+        self.reset(seed=self.seed)
+
+    @property
+    def episode(self) -> IntArray:
+        """How many starts each game had before this one: int64 (B,), a live view."""
+        return self._clocks["episode"]
 
     def reset(self, seed: int | None = None) -> None:
         """Starts every game anew: episode 0 of a given seed, or each game's next episode."""
         if seed is not None:
             self.seed = chance.checked_seed(seed)
-            self.episode[:] = -1
-        _start_next(
-            self.states,
-            self._all,
-            self._start,
-            np.uint64(self.seed),
-            self.first_game,
-            self.episode,
-            self._keys,
-            self._turns,
-        )
-        _clear_done(self.done, self.final_scores, self.final_shares)
+            chance.set_clocks(self._clocks, self.seed, self.first_game)
+        for i in self._all:
+            chance.start_next(self.states, i, self._start, self._clocks)
+        self.done[:] = False
+        self.final_scores[:] = 0
+        self.final_shares[:] = 0
         self.refresh(self._all)
 
     def step(self, actions: Any) -> None:
@@ -116,7 +112,7 @@ class Batch:
         Raises:
             ValueError: An illegal action, or a wrong shape or dtype; no game has changed then.
         """
-        self.step_games(self._all, self.check_actions(actions, self._all))
+        self.step_games(self._all, actions)
 
     def check_actions(self, actions: Any, games: IntArray) -> IntArray:
         """Checks actions for some games and returns them as int64, one for each of `games`.
@@ -135,32 +131,34 @@ class Batch:
             raise ValueError(self._describe_illegal(int(games[bad]), array[bad]))
         return numbers
 
-    def step_games(self, games: IntArray, actions: IntArray) -> None:
-        """Takes one decision in the listed games only; actions are not checked.
+    def step_games(self, games: IntArray, actions: Any) -> None:
+        """Takes one decision in the listed games only; the others wait.
 
         `done` and the final arrays speak of this call alone.
 
         Args:
             games: int64 (N,), distinct game numbers 0..B-1.
-            actions: int64 (N,), a legal action for each of them (see `check_actions`).
+            actions: int (N,), a legal action for each of them.
+
+        Raises:
+            ValueError: As `step`.
         """
-        _clear_done(self.done, self.final_scores, self.final_shares)
-        _step_games(
+        if not _is_int64(actions, games):
+            actions = self.check_actions(actions, games)
+        bad = _step_games(
             self.states,
             games,
             actions,
             self._start,
-            np.uint64(self.seed),
-            self.first_game,
-            self.episode,
-            self._keys,
-            self._turns,
+            self._clocks,
             self.action_mask,
             self.done,
             self.final_scores,
             self.final_shares,
             self.final_states,
         )
+        if bad >= 0:
+            raise ValueError(self._describe_illegal(int(games[bad]), actions[bad]))
         if self.form is not None:
             self.form.fill(self.states, games, self._movers, self.observation)
 
@@ -189,7 +187,7 @@ class Batch:
         if position["phase"][0] == OVER:
             raise ValueError(f"the game of this position is over, nobody can move: {text}")
         self.states[number] = position[0]
-        self._turns[number] = 0
+        self._clocks["turn"][number] = 0
         self.refresh(self._all[number : number + 1])
 
     def _describe_illegal(self, game: int, action: Any) -> str:
@@ -214,6 +212,17 @@ class Batch:
         )
 
 
+def _is_int64(actions: Any, games: IntArray) -> bool:
+    """Whether actions already have the one form that the kernel takes."""
+    return (
+        isinstance(actions, np.ndarray)
+        and actions.dtype == np.int64
+        and actions.shape == games.shape
+        and actions.flags.c_contiguous
+        and actions.flags.writeable
+    )
+
+
 def _whole(name: str, value: Any, low: int) -> int:
     """A whole number of at least `low`, or a ValueError that names it."""
     if isinstance(value, bool) or not hasattr(value, "__index__") or value.__index__() < low:
@@ -232,37 +241,6 @@ def _first_illegal(mask: NDArray[np.bool_], games: IntArray, actions: IntArray) 
 
 
 @kernel
-def _clear_done(done: NDArray[np.bool_], scores: IntArray, shares: NDArray[np.float64]) -> None:
-    """Takes back what the last step said of games that ended, in place."""
-    for i in range(len(done)):
-        if done[i]:
-            done[i] = False
-            scores[i] = 0
-            shares[i] = 0.0
-
-
-@kernel
-def _start_next(
-    states: States,
-    games: IntArray,
-    template: States,
-    seed: Bits,
-    first_game: int,
-    episodes: IntArray,
-    keys: NDArray[np.uint64],
-    turns: IntArray,
-) -> None:
-    """Puts the listed games to the start of their next episode, in place."""
-    for j in range(len(games)):
-        i = games[j]
-        episodes[i] += 1
-        turns[i] = 0
-        keys[i] = chance.episode_key(seed, np.uint64(first_game + i), np.uint64(episodes[i]))
-        states[i] = template[0]
-        chance.start(states[i], keys[i])
-
-
-@kernel
 def _fill_masks(states: States, games: IntArray, mask: NDArray[np.bool_]) -> None:
     for j in range(len(games)):
         i = games[j]
@@ -277,29 +255,38 @@ def _step_games(
     games: IntArray,
     actions: IntArray,
     template: States,
-    seed: Bits,
-    first_game: int,
-    episodes: IntArray,
-    keys: NDArray[np.uint64],
-    turns: IntArray,
+    clocks: NDArray[np.void],
     mask: NDArray[np.bool_],
     done: NDArray[np.bool_],
     scores: IntArray,
     shares: NDArray[np.float64],
     final_states: States,
-) -> None:
-    """One decision in each listed game, in place; draws chance, starts finished games anew."""
+) -> Int:
+    """One decision in each listed game, in place; draws chance, starts finished games anew.
+
+    Returns:
+        -1, or the index into `games` of the first illegal action; nothing has changed then.
+    """
+    bad = _first_illegal(mask, games, actions)
+    if bad >= 0:
+        return bad
+    for i in range(len(done)):
+        if done[i]:
+            done[i] = False
+            scores[i] = 0
+            shares[i] = 0.0
     for j in range(len(games)):
         i = games[j]
-        state = states[i]
-        turns[i] = chance.advance(state, actions[j], keys[i], turns[i])
+        state: Record = states[i]
+        chance.advance(state, actions[j], clocks[i])
         if state.phase == OVER:
             done[i] = True
             final_states[i] = state
             for player in range(state.num_players):
                 scores[i, player] = game.score(state, player)
                 shares[i, player] = game.winner_share(state, player)
-            _start_next(states, games[j : j + 1], template, seed, first_game, episodes, keys, turns)
+            chance.start_next(states, i, template, clocks)
         bits = game.legal_actions(state)
         for action in range(NUM_ACTIONS):
             mask[i, action] = bits >> np.uint32(action) & np.uint32(1)
+    return -1

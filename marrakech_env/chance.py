@@ -22,6 +22,7 @@ import secrets
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from marrakech_env import game
 from marrakech_env.compile import kernel
@@ -34,6 +35,7 @@ from marrakech_env.state import (
     Bits,
     Int,
     Record,
+    States,
 )
 from marrakech_env.tables import DIE_FACES
 
@@ -41,6 +43,16 @@ FACING: Final = 0
 FIRST_COLOUR: Final = 1
 DIE_ROLL: Final = 5
 NEXT_COLOUR: Final = 6
+
+CLOCK: Final = np.dtype(
+    [
+        ("game_key", np.uint64),  # the key after seed and game
+        ("key", np.uint64),  # the key of the running episode
+        ("episode", np.int64),  # starts before this one, -1 before the first
+        ("turn", np.int64),  # walks so far in this episode
+    ]
+)
+"""Where a game stands in its stream of chance; environments keep it beside the state."""
 
 _GOLDEN = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1, _MIX_2 = np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
@@ -77,55 +89,73 @@ def absorb(state: Bits, number: Bits) -> Bits:
 
 
 @kernel
-def episode_key(seed: Bits, game_number: Bits, episode: Bits) -> Bits:
-    """The key of one episode of one game."""
-    return absorb(absorb(absorb(np.uint64(0), seed), game_number), episode)
-
-
-@kernel
 def uniform(key: Bits, turn: Int, kind: Int) -> float:
     """The uniform number of an episode for a turn and a kind, in [0, 1)."""
     bits = absorb(key, np.uint64(8 * turn + kind))
     return np.float64(bits >> np.uint64(11)) * 2.0**-53
 
 
+def set_clocks(clocks: NDArray[np.void], seed: int, first_game: int) -> None:
+    """Puts clocks before episode 0 of the games `first_game`, `first_game + 1`, ... of a seed.
+
+    Args:
+        clocks: CLOCK (B,), overwritten.
+        seed: 0..2**64-1.
+        first_game: Number of the first game.
+    """
+    seed_key = absorb(np.uint64(0), np.uint64(seed))
+    for i in range(len(clocks)):
+        clocks["game_key"][i] = absorb(np.uint64(seed_key), np.uint64(first_game + i))
+    clocks["episode"] = -1
+
+
 @kernel
-def start(state: Record, key: Bits) -> None:
-    """Puts a record, whose rule fields are set, to the start of an episode, in place."""
+def start_next(states: States, i: Int, template: States, clocks: NDArray[np.void]) -> None:
+    """Puts game i to the start of its next episode, in place.
+
+    Args:
+        states: STATE (B,).
+        i: The game.
+        template: STATE (1,) that holds the rule fields.
+        clocks: CLOCK (B,).
+    """
+    clock: Record = clocks[i]
+    clock.episode += 1
+    clock.turn = 0
+    clock.key = absorb(clock.game_key, np.uint64(clock.episode))
+    states[i] = template[0]
+    state: Record = states[i]
     game.clear_for_start(state)
     if state.facing_rule == _RANDOM_FACING:
-        state.facing = np.uint8(uniform(key, 0, FACING) * 4)
+        state.facing = np.uint8(uniform(clock.key, 0, FACING) * 4)
     else:
         state.facing = _FACING_OF_RULE[state.facing_rule]
     for player in range(state.num_players):
-        upper = uniform(key, 0, FIRST_COLOUR + player) >= 0.5 and state.colour_rule != ALTERNATE
+        upper = (
+            uniform(clock.key, 0, FIRST_COLOUR + player) >= 0.5 and state.colour_rule != ALTERNATE
+        )
         game.set_start_outcome(state, player, 2 * player + (1 if upper else 0))
 
 
 @kernel
-def advance(state: Record, action: Int, key: Bits, turn: Int) -> Int:
+def advance(state: Record, action: Int, clock: Record) -> None:
     """Draws the chance of one legal decision and takes it, in place.
 
     Args:
         state: An unfinished game.
         action: A legal action of it.
-        key: The episode's key.
-        turn: Walks so far in this game.
-
-    Returns:
-        Walks so far after it.
+        clock: Its clock, a record of CLOCK.
     """
     if state.phase == LAY:
         lower, upper = game.next_colour_weights(state)
         colour: Int = -1
         if lower + upper > 0:
-            first = uniform(key, turn, NEXT_COLOUR) * (lower + upper) < lower
+            first = uniform(clock.key, clock.turn, NEXT_COLOUR) * (lower + upper) < lower
             colour = 2 * np.int64(state.player) + (0 if first else 1)
         game.step(state, action, colour)
-        return turn
-    if state.phase == STEER and state.flags & STEER_AT_END:
+    elif state.phase == STEER and state.flags & STEER_AT_END:
         game.step(state, action, -1)
-        return turn
-    face = DIE_FACES[np.int64(uniform(key, turn, DIE_ROLL) * _NUM_FACES)]
-    game.step(state, action, np.int64(face))
-    return turn + 1
+    else:
+        face = DIE_FACES[np.int64(uniform(clock.key, clock.turn, DIE_ROLL) * _NUM_FACES)]
+        game.step(state, action, np.int64(face))
+        clock.turn += 1

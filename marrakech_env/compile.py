@@ -9,6 +9,7 @@ cache costs time, never the run.
 
 from __future__ import annotations
 
+import contextlib
 import sys
 import threading
 import time
@@ -95,16 +96,16 @@ class _PackageCache(FunctionCache):
             loaded = super().load_overload(sig, target_context)
         except Exception:  # a damaged file can raise anything from inside pickle
             loaded = None
+            with contextlib.suppress(OSError):
+                self.flush()
         if loaded is None:
             _clock.start()
         return loaded
 
     def save_overload(self, sig: Any, data: Any) -> None:
         _clock.stop()
-        try:
+        with contextlib.suppress(OSError):  # a full disk, or a folder that went away
             super().save_overload(sig, data)
-        except OSError:  # a full disk or a folder that went away
-            pass
 
 
 _HERE: Final = Path(__file__).resolve().parent
