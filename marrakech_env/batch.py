@@ -11,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marrakech_env import chance, game
+from marrakech_env.actions import NUM_ACTIONS
 from marrakech_env.compile import kernel
 from marrakech_env.notation import parse_position
 from marrakech_env.observation import Form, find_form
-from marrakech_env.rules import NUM_ACTIONS
 from marrakech_env.spec import RuleSet, resolve_rules
 from marrakech_env.state import OVER, STATE, Int, Record, States, write_rules
 

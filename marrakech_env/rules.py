@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from marrakech_env import game
+from marrakech_env.actions import NUM_ACTIONS
 from marrakech_env.compile import kernel
 from marrakech_env.spec import DIE, FACINGS, MAX_PLAYERS, NUM_CELLS, NUM_COLOURS, RuleSet
 from marrakech_env.state import (
@@ -31,8 +32,6 @@ from marrakech_env.state import (
     write_rules,
 )
 from marrakech_env.tables import DIE_PROBABILITY
-
-NUM_ACTIONS = 15
 
 BoolArray = NDArray[np.bool_]
 IntArray = NDArray[np.int64]

@@ -16,7 +16,8 @@ is checked by `check_invariants`, and by a test of the same name):
 * `assam_on_board`: `assam` is 0..48 and `facing` 0..3.
 * `elimination_order`: the non-zero entries of `eliminated` are 1..k, each once.
 * `eliminated_hold_nothing`: an eliminated player has no money and no rugs.
-* `unused_seats_empty`: seats from `num_players` on hold only zeros (`next_colour`: -1).
+* `unused_seats_empty`: seats from `num_players` on hold only zeros (`next_colour`: -1), and
+  colours that nobody owns have neither rugs nor squares.
 * `next_colour_held`: with two colours, a next colour is one that the player owns and still holds,
   and -1 only when he holds none; with one colour it is always his own.
 * `mover_in_game`: the player to move is not eliminated; `player` is 0 when the game is over.
@@ -232,12 +233,14 @@ def _invariants(state: np.void) -> Iterator[tuple[str, bool]]:
             for seat in out
         ),
     )
+    owned = [colour for seat in range(players) for colour in owned_colours(state, seat)]
     yield (
         "unused_seats_empty",
         all(
             state["money"][s] == 0 and eliminated[s] == 0 and state["next_colour"][s] == -1
             for s in unused
-        ),
+        )
+        and not any(boards[c] or state["rugs"][c] for c in range(4) if c not in owned),
     )
     yield "next_colour_held", all(_next_colour_held(state, seat) for seat in range(players))
     yield (

@@ -10,13 +10,7 @@ A *heading* is `4*cell + facing` (0..195): where Assam stands and looks. Cells a
     35 36 37 38 39 40 41
     42 43 44 45 46 47 48
 
-and a *placement* 0..11 is `action - 3 = 3*side + turn`, as Assam sees it. Facing north, with the
-two halves of placement k marked by k on the square that is its second half:
-
-       .  1  .          side 0 ahead: 0 turns left, 1 goes straight, 2 turns right
-       0 [ ] 2          side 1 to the right: 3, 4, 5
-    11[ ] A [ ] 3       side 2 behind: 6, 7, 8
-    10 and 4 lie beyond the left and the right square, 7 beyond the square behind
+and a *placement* 0..11 is `action - 3 = 3*side + turn`, as Assam sees it; `actions` draws them.
 """
 
 from __future__ import annotations
