@@ -1,0 +1,142 @@
+"""The folder of a training run: settings, metrics, checkpoint, learning curve, past versions.
+
+Every file is written so that a kill at any moment leaves the old or the new one whole. A
+checkpoint holds tensors and plain values only, so that reading one runs no code.
+"""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import os
+from pathlib import Path
+from typing import Any
+
+PAST = "past"
+"""Name of the folder of past versions, and of their place in a mixture of opponents."""
+
+
+def write_atomically(path: Path, data: bytes) -> None:
+    """Writes a file so that at any moment either the old or the new content is there.
+
+    Raises:
+        OSError: It cannot be written; the old content is still there.
+    """
+    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    try:
+        with open(temporary, "wb") as file:
+            file.write(data)
+            file.flush()
+            os.fsync(file.fileno())
+        os.replace(temporary, path)
+    finally:
+        temporary.unlink(missing_ok=True)
+
+
+class RunFolder:
+    """What a run keeps on disk.
+
+    Attributes:
+        path: The folder.
+        settings: Content of config.json.
+        metrics: Rows of metrics.csv, one for each evaluation, all with the same fields.
+        past: Folders of the past versions, oldest first.
+        elapsed: Seconds of training up to the last checkpoint of an earlier process.
+        checkpoint: What the trainer needs to go on; None before the first checkpoint.
+    """
+
+    def __init__(self, path: Path, settings: dict[str, Any]) -> None:
+        """Describes a folder; `create` and `open` make and read one."""
+        self.path = path
+        self.settings = settings
+        self.metrics: list[dict[str, float]] = []
+        self.past: list[Path] = []
+        self.elapsed = 0.0
+        self.checkpoint: dict[str, Any] | None = None
+
+    @classmethod
+    def create(cls, path: Path, settings: dict[str, Any]) -> RunFolder:
+        """Makes the folder of a new run and writes its settings.
+
+        Raises:
+            FileExistsError: There is such a folder already.
+            OSError: It cannot be written.
+        """
+        path.mkdir(parents=True)
+        write_atomically(path / "config.json", json.dumps(settings, indent=2).encode())
+        return cls(path, settings)
+
+    @classmethod
+    def open(cls, path: Path) -> RunFolder:
+        """Opens a run as its last checkpoint left it; what came after will be made again.
+
+        Raises:
+            ValueError: It is no run, or one of its files is damaged.
+        """
+        import torch
+
+        try:
+            run = cls(path, json.loads((path / "config.json").read_text(encoding="utf-8")))
+            if (path / "checkpoint.pt").exists():
+                saved = torch.load(path / "checkpoint.pt", weights_only=True)
+                run.metrics = saved["metrics"]
+                run.past = [path / PAST / name for name in saved["past"]]
+                run.elapsed = saved["elapsed"]
+                run.checkpoint = saved["trainer"]
+        except Exception as error:  # torch has errors of its own for files that make no sense
+            raise ValueError(f"cannot resume {path}: {type(error).__name__}: {error}") from error
+        return run
+
+    def save_checkpoint(self, trainer: dict[str, Any], elapsed: float) -> None:
+        """Writes the checkpoint, and metrics and learning curve as they stand at it.
+
+        Args:
+            trainer: Tensors and plain values that the trainer needs to go on.
+            elapsed: Seconds of training so far.
+
+        Raises:
+            OSError: The folder cannot be written; the last checkpoint still holds.
+        """
+        import torch
+
+        buffer = io.BytesIO()
+        torch.save(
+            {
+                "metrics": self.metrics,
+                "past": [folder.name for folder in self.past],
+                "elapsed": elapsed,
+                "trainer": trainer,
+            },
+            buffer,
+        )
+        write_atomically(self.path / "checkpoint.pt", buffer.getvalue())
+        if self.metrics:
+            table = io.StringIO()
+            writer = csv.DictWriter(table, fieldnames=list(self.metrics[0]))
+            writer.writeheader()
+            writer.writerows(self.metrics)
+            write_atomically(self.path / "metrics.csv", table.getvalue().encode())
+            self.draw_learning_curve()
+
+    def draw_learning_curve(self) -> None:
+        """Draws the win share against greedy with its interval over what was learned from."""
+        from matplotlib.figure import Figure
+
+        steps = [row["steps"] for row in self.metrics]
+        share, low, high = (
+            [100 * row[name] for row in self.metrics]
+            for name in ("win_share_greedy", "low", "high")
+        )
+        figure = Figure(figsize=(7, 4), layout="constrained")
+        axes = figure.add_subplot()
+        axes.fill_between(steps, low, high, alpha=0.25, label="95 % interval")
+        axes.plot(steps, share, marker="o", label="win share against greedy")
+        even = 100 / self.settings["players"]
+        axes.axhline(even, linestyle="--", color="black", linewidth=1, label="even")
+        axes.set(xlabel="decisions learned from", ylabel="%", ylim=(0, 100))
+        axes.legend(loc="lower right")
+        axes.spines[["top", "right"]].set_visible(False)
+        picture = io.BytesIO()
+        figure.savefig(picture, format="png", dpi=150)
+        write_atomically(self.path / "learning_curve.png", picture.getvalue())

@@ -1,0 +1,320 @@
+"""What an agent is, and how a name, a path or `module:attr` becomes one.
+
+Legend: `B` games, `P` players, `A` = 15 actions. A *player* is a seat in the rules, an *agent*
+whoever decides for it.
+
+`load_agent` runs code: a `.py` file or a module that it is given is imported, and so is the
+package that offers a name. Give it only what you would run yourself.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import inspect
+import json
+import os
+import sys
+import traceback
+import zlib
+from collections.abc import Callable
+from importlib.metadata import EntryPoint, EntryPoints, entry_points
+from pathlib import Path
+from types import ModuleType
+from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
+
+import numpy as np
+from numpy.typing import NDArray
+
+from marrakech_env.observation import encode, find_form
+from marrakech_env.rules import action_mask
+from marrakech_env.state import States
+
+AGENT_GROUP: Final = "marrakech_env.agents"
+"""Entry points NAME = an object with `act`, a class called without arguments, or a function."""
+MODEL_GROUP: Final = "marrakech_env.models"
+"""Entry points KIND = a function from the path of a trained model to an agent."""
+
+
+@runtime_checkable
+class Agent(Protocol):
+    """Whoever decides for a player.
+
+    Two attributes are optional: `name`, how tables call the agent (without it, what it was loaded
+    by), and `num_players`, the one number of players it can play with (without it, any).
+    """
+
+    def act(self, states: States, rng: np.random.Generator) -> Any:
+        """Decides in every game for the player to move.
+
+        Args:
+            states: STATE (B,), B at least 1, unfinished, all with one `num_players`; not to be
+                changed.
+            rng: The only source of randomness that keeps runs repeatable.
+
+        Returns:
+            int (B,), a legal action 0..14 for each game.
+        """
+        ...
+
+
+ActFunction: TypeAlias = Callable[[States, np.random.Generator], Any]
+Policy: TypeAlias = Callable[[NDArray[Any], NDArray[np.bool_], np.random.Generator], Any]
+
+
+class FunctionAgent:
+    """An agent made of a function `act(states, rng)`."""
+
+    def __init__(self, function: ActFunction, name: str | None = None) -> None:
+        """Wraps a function; its own name is the display name where `name` is None."""
+        self.name = name or getattr(function, "__name__", type(function).__name__)
+        self._function = function
+
+    def act(self, states: States, rng: np.random.Generator) -> Any:
+        """Calls the function."""
+        return self._function(states, rng)
+
+
+class ObservationAgent:
+    """An agent made of a policy that wants observations instead of states."""
+
+    def __init__(
+        self, policy: Policy, observation: str = "features", name: str | None = None
+    ) -> None:
+        """Wraps a policy.
+
+        Args:
+            policy: Called with observations (B, ...) of the players to move, their action masks
+                bool (B, 15) and a NumPy Generator; returns int (B,), legal actions.
+            observation: `planes`, `flat` or `features`.
+            name: Display name; the policy's own name where None.
+
+        Raises:
+            ValueError: An unknown form of observation.
+        """
+        self.name = name or getattr(policy, "__name__", type(policy).__name__)
+        self._policy = policy
+        self._observation = find_form(observation).name
+
+    def act(self, states: States, rng: np.random.Generator) -> Any:
+        """Encodes the states and asks the policy."""
+        return self._policy(encode(states, self._observation), action_mask(states), rng)
+
+
+# ------------------------------------------------------------------------------------- loading
+
+
+def load_agent(spec: str | os.PathLike[str] | object, num_players: int | None = None) -> Agent:
+    """Turns what `opponents=` and the command lines accept into an agent.
+
+    Args:
+        spec: One of
+
+            * an object with `act`, returned as it is, a class of such objects (called without
+              arguments), or a function `act(states, rng)`;
+            * a name from the entry point group `marrakech_env.agents`;
+            * an existing path: a `.py` file with `act` or `agent` in it, also `FILE.py:attr`, or
+              a trained model (see `model_file`);
+            * `module:attr`, looked up from the current folder too; `attr` is anything of the
+              first kind.
+
+            A name goes before a path; `./NAME` is the path.
+        num_players: Where given, an agent that is made for another number of players is refused.
+
+    Raises:
+        ValueError: Nothing is found there, or it is no agent, or loading it fails; the message
+            names the culprit and lists what is allowed.
+    """
+    agent = _find_agent(spec)
+    wanted = getattr(agent, "num_players", None)
+    if num_players is not None and wanted is not None and wanted != num_players:
+        raise ValueError(
+            f"agent {agent_name(agent, spec)!r} is made for {wanted} players, not for {num_players}"
+        )
+    return agent
+
+
+def known_agents() -> list[str]:
+    """The names that `load_agent` knows in this installation, sorted."""
+    return sorted(entry_points(group=AGENT_GROUP).names)
+
+
+def agent_name(agent: Agent, spec: object) -> str:
+    """How to call an agent in a table.
+
+    Args:
+        agent: The agent.
+        spec: What it was loaded from. A text is the best name, because two models of one kind
+            share their attribute `name`.
+    """
+    if isinstance(spec, str | os.PathLike):
+        return os.fspath(spec)
+    return str(getattr(agent, "name", type(agent).__name__))
+
+
+def model_file(path: str | os.PathLike[str]) -> Path:
+    """The file that says what kind of trained model lies at a path.
+
+    A trained model is described by a JSON file that holds an object with a field `kind`, and
+    `kind` is the name of its loader in the entry point group `marrakech_env.models`. In a folder
+    that file is `model.json`; beside a file of weights it is the file of that name with `.json`.
+    The loader is called with the path of this file.
+
+    Raises:
+        ValueError: There is no such file.
+    """
+    found = Path(path)
+    description = found / "model.json" if found.is_dir() else found.with_suffix(".json")
+    if not description.is_file():
+        raise ValueError(f"{os.fspath(path)!r} is no trained model: there is no {description}")
+    return description
+
+
+def _find_agent(spec: object) -> Agent:
+    if isinstance(spec, os.PathLike):
+        spec = os.fspath(spec)
+    if not isinstance(spec, str):
+        return _as_agent(spec, repr(spec))
+    offered = entry_points(group=AGENT_GROUP, name=spec)
+    if offered:
+        return _as_agent(_load_entry(_only(offered, "agent", spec)), spec)
+    if spec and Path(spec).exists():
+        return _agent_at(Path(spec), spec)
+    target, colon, attribute = spec.rpartition(":")
+    if colon and attribute:
+        if target.endswith(".py"):
+            if Path(target).is_file():
+                return _as_agent(_attribute(_run_file(Path(target), spec), attribute, spec), spec)
+        elif all(part.isidentifier() for part in target.split(".")):
+            return _as_agent(_attribute(_import(target, spec), attribute, spec), spec)
+    raise ValueError(
+        f"unknown agent {spec!r}; known names: {', '.join(known_agents()) or 'none'}; also "
+        "allowed: an existing path (a .py file with `act` or `agent` in it, FILE.py:attr, or a "
+        "trained model) and module:attr"
+    )
+
+
+def _agent_at(path: Path, spec: str) -> Agent:
+    """The agent of an existing path."""
+    if path.suffix == ".py" and path.is_file():
+        module = _run_file(path, spec)
+        for attribute in ("act", "agent"):
+            if hasattr(module, attribute):
+                return _as_agent(getattr(module, attribute), spec)
+        raise ValueError(f"agent {spec!r}: the file has neither `act` nor `agent`")
+    return _load_model(model_file(path), spec)
+
+
+def _load_model(description: Path, spec: str) -> Agent:
+    """The agent of a trained model, made by the loader of its kind."""
+    try:
+        content = json.loads(description.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise ValueError(f"agent {spec!r}: {description} cannot be read: {error}") from error
+    kind = content.get("kind") if isinstance(content, dict) else None
+    kinds = entry_points(group=MODEL_GROUP)
+    if not isinstance(kind, str) or kind not in kinds.names:
+        raise ValueError(
+            f"agent {spec!r}: {description} names the kind of model {kind!r}; "
+            f"known: {', '.join(sorted(kinds.names)) or 'none'}"
+        )
+    loader = _load_entry(_only(kinds.select(name=kind), "kind of model", kind))
+    return _as_agent(loader(description), spec)
+
+
+def _as_agent(found: Any, spec: str) -> Agent:
+    """An agent from an object with `act`, a class of such objects, or a function."""
+    if inspect.isclass(found):
+        try:
+            found = found()
+        except Exception as error:
+            raise ValueError(
+                f"agent {spec!r}: calling the class {found.__name__} without arguments raised "
+                f"{_told(error)}"
+            ) from error
+    if callable(getattr(found, "act", None)):
+        return found  # type: ignore[no-any-return]
+    if callable(found):
+        return FunctionAgent(found)
+    raise ValueError(
+        f"agent {spec!r} is a {type(found).__name__}; wanted: an object with `act`, a class of "
+        "such objects, or a function act(states, rng)"
+    )
+
+
+def _only(offered: EntryPoints, what: str, name: str) -> EntryPoint:
+    """The one entry point of a name, or a ValueError where packages quarrel about it."""
+    values = sorted({entry.value for entry in offered})
+    if len(values) > 1:
+        raise ValueError(f"the {what} {name!r} is offered by several packages: {', '.join(values)}")
+    return next(iter(offered))
+
+
+def _load_entry(entry: EntryPoint) -> Any:
+    try:
+        return entry.load()
+    except Exception as error:
+        raise ValueError(
+            f"the entry point {entry.name!r} ({entry.value}) of {entry.group} cannot be loaded: "
+            f"{_told(error)}"
+        ) from error
+
+
+def _import(name: str, spec: str) -> ModuleType:
+    _make_importable(Path.cwd())
+    try:
+        return importlib.import_module(name)
+    except Exception as error:
+        raise ValueError(
+            f"agent {spec!r}: importing the module {name!r} raised {_told(error)}"
+        ) from error
+
+
+def _run_file(path: Path, spec: str) -> ModuleType:
+    """Runs a file as a module of its own, so that it can import the files beside it."""
+    path = path.resolve()
+    _make_importable(path.parent)
+    # Files of one name in two folders are two modules.
+    name = f"{path.stem}_{zlib.crc32(os.fsencode(path)):08x}"
+    module_spec = importlib.util.spec_from_file_location(name, path)
+    assert module_spec is not None
+    assert module_spec.loader is not None
+    module = importlib.util.module_from_spec(module_spec)
+    sys.modules[name] = module
+    try:
+        module_spec.loader.exec_module(module)
+    except Exception as error:
+        del sys.modules[name]
+        raise ValueError(f"agent {spec!r}: running {path} raised {_told(error)}") from error
+    return module
+
+
+def _make_importable(folder: Path) -> None:
+    """Lets modules of a folder be found after all others, so that they hide none."""
+    if str(folder) not in sys.path and not (folder == Path.cwd() and "" in sys.path):
+        sys.path.append(str(folder))
+
+
+def _attribute(module: ModuleType, path: str, spec: str) -> Any:
+    found: Any = module
+    for name in path.split("."):
+        try:
+            found = getattr(found, name)
+        except AttributeError:
+            known = ", ".join(sorted(n for n in vars(module) if not n.startswith("_")))
+            raise ValueError(
+                f"agent {spec!r}: {module.__name__!r} has no {path!r}; it has: {known or 'nothing'}"
+            ) from None
+    return found
+
+
+def _told(error: Exception) -> str:
+    """An error of somebody else's code, with the place where it arose."""
+    places = [
+        f" ({frame.filename}:{frame.lineno})"
+        for frame in traceback.extract_tb(error.__traceback__)
+        if frame.filename not in (__file__, importlib.__file__)
+        and not frame.filename.startswith("<frozen")
+    ]
+    place = places[-1] if places else ""
+    return f"{type(error).__name__}: {error}{place}"

@@ -1,0 +1,149 @@
+"""The command line of the arena: `python evaluate.py`, `python -m marrakech_env.arena`."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Literal
+
+import tyro
+from rich.console import Console
+from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+from marrakech_env.arena.match import IllegalActionError
+from marrakech_env.arena.report import WRITERS, check_plot, print_result
+from marrakech_env.arena.tournament import Tournament
+from marrakech_env.spec import check_num_players
+
+File = Annotated[Path | None, tyro.conf.arg(metavar="FILE")]
+
+UNWRITTEN, BAD_INPUT, INTERRUPTED = 1, 2, 130
+"""Exit codes besides 0."""
+PIPED_WIDTH = 120
+"""Characters in a line where the output is no terminal."""
+
+
+@dataclass
+class Config:
+    """Measures agents against each other and prints how strong they are.
+
+    With two players every two agents meet. With three or four, one agent sits among copies of
+    another, for every ordered pair. A deal is played once for every seat rotation, with the same
+    dice and rug colours.
+    """
+
+    agents: Annotated[tuple[str, ...], tyro.conf.Positional, tyro.conf.arg(metavar="AGENT...")]
+    """Who is measured: a name (random, greedy, expectimax, ...), the path of a trained model, a
+    file my_agent.py with `act` in it, my_agent.py:NAME or module:NAME. Files and modules are
+    run."""
+    field: str = ""
+    """Opponents, joined by commas. The agents then meet these and not each other."""
+    players: int = 2
+    """Number of players: 2, 3 or 4."""
+    rules: str = "official"
+    """A preset (official, boardgamearena, comp1110), also with options: official;money=20."""
+    games: int = 2000
+    """Games for each pairing, rounded up to whole deals of as many games as players."""
+    tables: Literal["copies", "mixed"] = "copies"
+    """copies: one agent among copies of its opponent. mixed: all agents at a table differ, in
+    every combination, and an agent's result is its mean over all its tables."""
+    seed: int = 0
+    """Seed of the dice and of the agents: the same command prints the same win shares."""
+    json: File = None
+    """File to write the result to as JSON."""
+    csv: File = None
+    """File to write one line for each pairing to."""
+    plot: File = None
+    """File to draw the win shares to, for example result.png."""
+
+
+def main(arguments: list[str] | None = None) -> int:
+    """Reads the command line, plays, reports.
+
+    Args:
+        arguments: The words after the command; those of the process where None.
+
+    Returns:
+        The exit code: 0; 1 where a file could not be written in the end; 2 for bad input; 130
+        after Ctrl-C, which still reports what is known.
+    """
+    config = tyro.cli(Config, args=arguments)
+    messages = Console(stderr=True)
+    try:
+        outputs = _outputs(config)
+        tournament = _tournament(config)
+    except ValueError as error:
+        return _tell(error, messages, BAD_INPUT)
+    try:
+        interrupted = _run(tournament, messages)
+    except IllegalActionError as error:
+        return _tell(error, messages, BAD_INPUT)
+
+    result = tournament.result()
+    console = Console()
+    if not console.is_terminal:
+        console.width = PIPED_WIDTH
+    print_result(result, console)
+    for option, path in outputs.items():
+        try:
+            WRITERS[option](result, path)
+        except OSError as error:
+            return _tell(error, messages, UNWRITTEN)
+    return INTERRUPTED if interrupted else 0
+
+
+def _tournament(config: Config) -> Tournament:
+    check_num_players(config.players)
+    if config.games < 1:
+        raise ValueError(f"games must be at least 1, not {config.games}")
+    return Tournament(
+        config.agents,
+        config.players,
+        config.rules,
+        deals=math.ceil(config.games / config.players),
+        seed=config.seed,
+        field=[name.strip() for name in config.field.split(",")] if config.field else None,
+        tables=config.tables,
+    )
+
+
+def _run(tournament: Tournament, messages: Console) -> bool:
+    """Plays under a progress bar; True where Ctrl-C stopped it."""
+    columns = (TextColumn("games"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
+    with Progress(
+        *columns, console=messages, transient=True, disable=not messages.is_terminal
+    ) as bar:
+        task = bar.add_task("games", total=tournament.num_games)
+        try:
+            tournament.run(lambda played, _: bar.update(task, completed=played))
+        except KeyboardInterrupt:
+            return True
+    return False
+
+
+def _outputs(config: Config) -> dict[str, Path]:
+    """The files that are wanted, by option.
+
+    Raises:
+        ValueError: One that could not be written, found before anything is played.
+    """
+    wanted = {option: getattr(config, option) for option in WRITERS}
+    outputs = {option: path for option, path in wanted.items() if path is not None}
+    for option, path in outputs.items():
+        new = not path.exists()
+        try:
+            with path.open("ab"):
+                pass
+        except OSError as error:
+            raise ValueError(f"--{option} {path} cannot be written: {error.strerror}") from error
+        if new:
+            path.unlink()
+    if "plot" in outputs:
+        check_plot(outputs["plot"])
+    return outputs
+
+
+def _tell(error: Exception, messages: Console, code: int) -> int:
+    messages.print(f"error: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
+    return code

@@ -1,0 +1,241 @@
+"""What a tournament gave, as a table in the terminal, as JSON, as CSV and as a picture.
+
+Rich and Matplotlib are imported where they are used: JSON and CSV need neither.
+"""
+
+from __future__ import annotations
+
+import csv
+import json
+import math
+from collections.abc import Callable
+from dataclasses import asdict, astuple
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+from marrakech_env.arena.interval import Estimate
+from marrakech_env.arena.result import Pairing, Result
+
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
+
+CSV_FIELDS: Final = (
+    "agent",
+    "opponent",
+    "num_players",
+    "rules",
+    "seed",
+    "deals",
+    "games",
+    "even",
+    "win_share",
+    "win_share_low",
+    "win_share_high",
+    "margin",
+    "margin_low",
+    "margin_high",
+)
+
+
+def as_dict(result: Result) -> dict[str, Any]:
+    """The result as what JSON can hold: shares 0..1, dirhams, points, milliseconds.
+
+    An estimate has `value`, `low` and `high`; the ends that one deal cannot give are None.
+    """
+    return {
+        "num_players": result.num_players,
+        "rules": result.rules,
+        "seed": result.seed,
+        "tables": result.tables,
+        "complete": result.complete,
+        "even": result.even,
+        "pairings": [
+            {
+                "agent": pairing.agent,
+                "opponent": pairing.opponent,
+                "deals": pairing.deals,
+                "games": pairing.games,
+                "win_share": _estimate(pairing.win_share),
+                "margin": _estimate(pairing.margin),
+            }
+            for pairing in result.pairings
+        ],
+        "agents": [
+            {
+                "name": agent.name,
+                "rating": None if agent.rating is None else _estimate(agent.rating),
+                "decisions": agent.decisions,
+                "ms_per_decision": agent.ms_per_decision,
+            }
+            for agent in result.agents
+        ],
+    }
+
+
+def write_json(result: Result, path: Path) -> None:
+    """Writes everything as JSON (see `as_dict`)."""
+    path.write_text(json.dumps(as_dict(result), indent=2) + "\n", encoding="utf-8")
+
+
+def write_csv(result: Result, path: Path) -> None:
+    """Writes one line for each pairing, with the columns `CSV_FIELDS`."""
+    with path.open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(CSV_FIELDS)
+        for pairing in result.pairings:
+            writer.writerow(
+                (
+                    pairing.agent,
+                    pairing.opponent,
+                    result.num_players,
+                    result.rules,
+                    result.seed,
+                    pairing.deals,
+                    pairing.games,
+                    result.even,
+                    *_estimate(pairing.win_share).values(),
+                    *_estimate(pairing.margin).values(),
+                )
+            )
+
+
+def write_plot(result: Result, path: Path) -> None:
+    """Draws the win shares as bars with their intervals and a line where even play stands.
+
+    Without a display; the kind of picture goes by the suffix of the path.
+    """
+    from matplotlib.figure import Figure
+
+    rows = result.pairings
+    figure = Figure(figsize=(7.5, 1.3 + 0.38 * max(len(rows), 1)), layout="constrained")
+    axes = figure.add_subplot()
+    for row, pairing in enumerate(rows):
+        share = pairing.win_share
+        axes.barh(row, 100 * share.value, height=0.62, color=_COLOURS[_verdict(pairing, result)])
+        if not math.isnan(share.low):
+            axes.plot([100 * share.low, 100 * share.high], [row, row], color="black", linewidth=1.6)
+    axes.axvline(100 * result.even, color="black", linestyle="--", linewidth=1)
+    axes.set_yticks(range(len(rows)), [_label(pairing, result) for pairing in rows])
+    axes.invert_yaxis()
+    axes.set_xlim(0, 100)
+    axes.set_xlabel("win share in % with its 95 % interval; dashed: as good as the opponent")
+    axes.set_title(_title(result), fontsize="medium")
+    axes.spines[["top", "right"]].set_visible(False)
+    figure.savefig(path, dpi=150)
+
+
+def check_plot(path: Path) -> None:
+    """Raises ValueError where `write_plot` knows no picture of this suffix, or lacks Matplotlib."""
+    try:
+        from matplotlib.backend_bases import FigureCanvasBase
+    except ImportError as error:
+        raise ValueError("pictures need Matplotlib: pip install 'marrakech-env[arena]'") from error
+    known = FigureCanvasBase.get_supported_filetypes()
+    if path.suffix.removeprefix(".") not in known:
+        raise ValueError(f"{path} has no suffix of a picture; known: {', '.join(sorted(known))}")
+
+
+WRITERS: Final[dict[str, Callable[[Result, Path], None]]] = {
+    "json": write_json,
+    "csv": write_csv,
+    "plot": write_plot,
+}
+"""What writes each kind of file, by the name of its option on the command line."""
+
+
+def print_result(result: Result, console: Console) -> None:
+    """Prints the table of pairings and the table of agents."""
+    console.print(_title(result), highlight=False, markup=False)
+    if not result.pairings:
+        console.print("No deal was played to the end.", highlight=False)
+        return
+    console.print(_pairing_table(result))
+    console.print(_agent_table(result))
+
+
+def _new_table() -> Table:
+    """A table that leaves as much of 80 characters as it can to the names."""
+    from rich.box import SIMPLE_HEAD
+    from rich.table import Table
+
+    return Table(box=SIMPLE_HEAD, show_edge=False, padding=(0, 1, 0, 0), caption_justify="left")
+
+
+def _pairing_table(result: Result) -> Table:
+    from rich.markup import escape
+
+    table = _new_table()
+    table.caption = f"even play: {100 * result.even:.1f} %\n"
+    table.add_column("agent", overflow="fold")
+    table.add_column("against" + " (copies of)" * (result.num_players > 2), overflow="fold")
+    for title in ("win\nshare %", "95 %", "margin", "95 %", "games"):
+        table.add_column(title, justify="right", no_wrap=True)
+    for pairing in result.pairings:
+        share, margin = pairing.win_share, pairing.margin
+        percent = Estimate(*(100 * number for number in astuple(share)))
+        table.add_row(
+            escape(pairing.agent),
+            escape(pairing.opponent),
+            f"[{_STYLES[_verdict(pairing, result)]}]{percent.value:.1f}[/]",
+            _range(percent, ".1f"),
+            f"{margin.value:+.1f}",
+            _range(margin, "+.1f"),
+            str(pairing.games),
+        )
+    return table
+
+
+def _agent_table(result: Result) -> Table:
+    from rich.markup import escape
+
+    rated = any(agent.rating is not None for agent in result.agents)
+    table = _new_table()
+    table.add_column("agent", overflow="fold")
+    for title in (("rating", "95 %") if rated else ()) + ("ms/decision", "decisions"):
+        table.add_column(title, justify="right", no_wrap=True)
+    agents = result.agents
+    if rated:
+        agents = sorted(agents, key=lambda agent: -agent.rating.value if agent.rating else 0.0)
+    for agent in agents:
+        cells = [escape(agent.name)]
+        if agent.rating is not None:
+            cells += [f"{agent.rating.value:+.0f}", _range(agent.rating, "+.0f")]
+        cells.append("-" if agent.ms_per_decision is None else f"{agent.ms_per_decision:.3g}")
+        table.add_row(*cells, str(agent.decisions))
+    return table
+
+
+_STYLES: Final = {"better": "green", "worse": "red", "open": "default"}
+_COLOURS: Final = {"better": "#7fbf7b", "worse": "#e08e79", "open": "#c4c4c4"}
+
+
+def _verdict(pairing: Pairing, result: Result) -> str:
+    """Whether the interval lies above or below even play."""
+    if pairing.win_share.low > result.even:
+        return "better"
+    return "worse" if pairing.win_share.high < result.even else "open"
+
+
+def _title(result: Result) -> str:
+    stopped = "" if result.complete else ", stopped early"
+    return f"{result.num_players} players, rules {result.rules}, seed {result.seed}{stopped}"
+
+
+def _label(pairing: Pairing, result: Result) -> str:
+    if pairing.opponent == "mixed":
+        return f"{pairing.agent} at mixed tables"
+    copies = "" if result.num_players == 2 else f"{result.num_players - 1} x "
+    return f"{pairing.agent} against {copies}{pairing.opponent}"
+
+
+def _range(estimate: Estimate, form: str) -> str:
+    if math.isnan(estimate.low):
+        return "-"
+    return f"{estimate.low:{form}} to {estimate.high:{form}}"
+
+
+def _estimate(estimate: Estimate) -> dict[str, float | None]:
+    return {
+        name: None if math.isnan(number) else number for name, number in asdict(estimate).items()
+    }

@@ -1,0 +1,91 @@
+"""What a tournament gives.
+
+Legend: `D` deals, `P` players.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+from marrakech_env.arena.interval import Estimate
+
+FloatArray = NDArray[np.float64]
+Tables = Literal["copies", "mixed"]
+"""Who sits at a table, see `Tournament`."""
+
+
+@dataclass(frozen=True)
+class Pairing:
+    """How one agent did against one kind of table.
+
+    Attributes:
+        agent: Name of the agent.
+        opponent: Name of the agent in all other seats; `mixed` where they differ.
+        deals: Deals played.
+        games: Games played.
+        win_share: Mean share of the wins, 0..1; a win shared by k counts 1/k.
+        margin: Mean of the agent's final score minus the best other one, in dirhams.
+        deal_shares: float64 (D,), the win share of each deal; to compare two agents against one
+            opponent with the luck of the deals taken out, subtract them.
+        deal_margins: float64 (D,), the margin of each deal.
+    """
+
+    agent: str
+    opponent: str
+    deals: int
+    games: int
+    win_share: Estimate
+    margin: Estimate
+    deal_shares: FloatArray = field(repr=False)
+    deal_margins: FloatArray = field(repr=False)
+
+
+@dataclass(frozen=True)
+class AgentSummary:
+    """One agent over the whole tournament.
+
+    Attributes:
+        name: Its name.
+        rating: Points (400 are odds of 10 to 1 in a two-player game, the average is 0);
+            None with fewer than three agents.
+        decisions: Decisions taken.
+        ms_per_decision: Milliseconds for one decision, None where there was none. Decisions are
+            taken for many games at once, which is faster than one by one.
+    """
+
+    name: str
+    rating: Estimate | None
+    decisions: int
+    ms_per_decision: float | None
+
+
+@dataclass(frozen=True)
+class Result:
+    """What a tournament gave.
+
+    Attributes:
+        num_players: P.
+        rules: The RULES text.
+        seed: The seed of dice and agents.
+        tables: `copies` or `mixed`.
+        complete: False where it was stopped early.
+        pairings: Every pairing of which deals are known.
+        agents: Every agent.
+    """
+
+    num_players: int
+    rules: str
+    seed: int
+    tables: Tables
+    complete: bool
+    pairings: list[Pairing]
+    agents: list[AgentSummary]
+
+    @property
+    def even(self) -> float:
+        """The win share of an agent that is as good as its opponents: 1/P."""
+        return 1 / self.num_players

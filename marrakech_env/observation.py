@@ -1,0 +1,276 @@
+"""Observations: what an agent sees, in three forms, always from the observer's point of view.
+
+* `planes`: uint8 (C, 7, 7), the whole board as Assam sees it (turned so that he looks up), and the
+  single facts as constant planes.
+* `flat`: float32 (N,), the same facts as numbers; money is not clipped.
+* `features`: float32 (N,), see `features`.
+
+Legend: `B` games, `P` players, `C` planes, `N` numbers. C and N depend on P alone.
+
+Perspective. *Seats* are counted from the observer: 0 is the observer, then the others in seat order
+after him. *Colours* follow their owners in that order. With 2 players each seat has two slots: the
+colour of his next rug, then his other colour (lower colour first when he has no rug left; with
+single colours the second slot stays 0). So renaming a player's two colours changes nothing.
+
+Symmetry. The track around the board is the same after a half turn and after a reflection in either
+diagonal. A half turn of the position changes no observation. A reflection turns the picture into
+its mirror image (left and right change places, also in the actions) and flips `facing_east_west`,
+which tells where the two corner loops are: at the upper right and lower left where it is 0, at the
+upper left and lower right where it is 1.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from gymnasium.spaces import Box
+from numpy.typing import ArrayLike, NDArray
+
+from marrakech_env import game
+from marrakech_env.compile import kernel
+from marrakech_env.features import FEATURES, fill_features
+from marrakech_env.schema import MAX_MONEY_OF_ALL, Entry, Schema, offset_table
+from marrakech_env.spec import BOARD_SIZE, MAX_RUGS, NUM_CELLS
+from marrakech_env.state import LAY, OVER, WALK, Bits, Int, Record, State, States, as_states
+from marrakech_env.views import colour_of_slot, seat_after, seen_row
+
+IntArray = NDArray[np.int64]
+
+_COLOURS, _SEATS, _ONE, _TWO = (4, 3, 4), (2, 3, 4), (1, 1, 1), (2, 2, 2)
+MAX_PLANE_MONEY: Final = 255
+"""Money of 255 and more looks the same in `planes`; `flat` and `features` hold it whole."""
+
+PLANES: Final = Schema(
+    (
+        Entry("colours", _COLOURS, "1 where the colour is visible; by colour slot", by_square=True),
+        Entry(
+            "links",
+            (4, 4, 4),
+            "1 where the other half of the same rug is visible on the square above, to the right, "
+            "below, to the left",
+            by_square=True,
+        ),
+        Entry("assam", _ONE, "1 on Assam's square", by_square=True),
+        Entry("facing_east_west", _ONE, "1 where Assam truly faces east or west"),
+        Entry(
+            "money",
+            _SEATS,
+            f"dirhams; by seat; {MAX_PLANE_MONEY} and more look the same in `planes`, "
+            "`flat` holds them whole",
+            high=MAX_MONEY_OF_ALL,
+        ),
+        Entry("rugs", _COLOURS, "unlaid rugs, the visible top one included; by colour slot",
+              high=MAX_RUGS),
+        Entry("eliminated", _SEATS, "order of elimination from 1, 0 in the game; by seat", high=4),
+        Entry("turn", _SEATS, "1 for the seat to move, all 0 when the game is over; by seat"),
+        Entry("laying", _ONE, "1 where a rug is to be laid"),
+        Entry("walking", _ONE, "1 where the mover walks on unsteered (steering=end)"),
+    )
+)
+"""The schema of `planes` and `flat`: entries `by_square` are planes of 49 values, the others are
+constant planes in `planes` and single numbers in `flat`."""
+
+_PLANE_OFFSETS = offset_table(PLANES, planes=True)
+_FLAT_OFFSETS = offset_table(PLANES)
+_NUM_BY_SQUARE = sum(entry.by_square for entry in PLANES.entries)
+
+
+@dataclass(frozen=True)
+class Form:
+    """One form of observation.
+
+    Attributes:
+        name: `planes`, `flat` or `features`.
+        dtype: Of the array.
+        schema: What the array holds.
+    """
+
+    name: str
+    dtype: np.dtype[Any]
+    schema: Schema
+    _fill: Callable[[States, IntArray, IntArray, NDArray[Any]], None]
+
+    def shape(self, num_players: int) -> tuple[int, ...]:
+        """Shape of one observation: (C, 7, 7) or (N,)."""
+        planes = self.name == "planes"
+        size = int(self.schema.offsets(num_players, planes)[-1])
+        return (size, BOARD_SIZE, BOARD_SIZE) if planes else (size,)
+
+    def space(self, num_players: int) -> Box:
+        """The Gymnasium space of one observation, with the bounds of the schema."""
+        shape = self.shape(num_players)
+        low, high = self.schema.bounds(num_players, self.name == "planes")
+        if self.name == "planes":
+            high = np.minimum(high, MAX_PLANE_MONEY)
+            low = np.broadcast_to(low[:, None, None], shape)
+            high = np.broadcast_to(high[:, None, None], shape)
+        return Box(low.astype(self.dtype), high.astype(self.dtype), shape, self.dtype.type)
+
+    def fill(self, states: States, games: IntArray, players: IntArray, out: NDArray[Any]) -> None:
+        """Writes the observations of some games into their rows, in place; arguments unchecked.
+
+        Args:
+            states: Shape (B,).
+            games: int64 (N,), the game numbers to write.
+            players: int64 (B,), the observing seat of each game; -1: the player to move.
+            out: (B, ...) of this form's shape and dtype, contiguous.
+        """
+        self._fill(states, games, players, out.reshape(-1))
+
+
+def find_form(name: str) -> Form:
+    """The form of a name.
+
+    Raises:
+        ValueError: Unknown; the message lists the known ones.
+    """
+    if not isinstance(name, str) or name not in FORMS:
+        raise ValueError(f"unknown observation form {name!r}; known: {', '.join(FORMS)}")
+    return FORMS[name]
+
+
+def encode(
+    states: State | States, form: str = "planes", players: ArrayLike | None = None
+) -> NDArray[Any]:
+    """Observations of a batch.
+
+    Args:
+        states: Shape (B,), or one record.
+        form: `planes`, `flat` or `features`.
+        players: The observing seats, int (B,) or one for all; None: the player to move (seat 0
+            where the game is over).
+
+    Returns:
+        uint8 (B, C, 7, 7) or float32 (B, N).
+
+    Raises:
+        ValueError: An unknown form, a seat that does not play, or wrong states.
+    """
+    found = find_form(form)
+    states = as_states(states)
+    seated = int(states["num_players"][0]) if len(states) else 2
+    observers = np.full(len(states), -1)
+    if players is not None:
+        wanted = np.asarray(players)
+        if wanted.shape not in ((), states.shape) or wanted.dtype.kind not in "iu":
+            raise ValueError(
+                f"players must be one seat or integers of shape {states.shape}, "
+                f"not {wanted.dtype} of shape {wanted.shape}"
+            )
+        if ((wanted < 0) | (wanted >= seated)).any():
+            raise ValueError(f"players must be seats 0..{seated - 1}, not {players!r}")
+        observers[:] = wanted
+    out = np.zeros((len(states), *found.shape(seated)), found.dtype)
+    found.fill(states, np.arange(len(states)), observers, out)
+    return out
+
+
+# ------------------------------------------------------------------------------------ encoders
+
+_NUM_SLOTS = np.array([PLANES.entries[0].count(max(players, 2)) for players in range(5)])
+_NUM_BOARDS = max(_PLANE_OFFSETS[:, _NUM_BY_SQUARE])
+_NUM_NUMBERS = max(_PLANE_OFFSETS[:, -1])
+_ONE_BIT, _ROW, _CELLS = np.uint64(1), np.uint64(BOARD_SIZE), np.uint64(NUM_CELLS)
+_SPREAD = np.array(
+    [sum((bits >> k & 1) << (8 * k) for k in range(8)) for bits in range(1 << BOARD_SIZE)],
+    np.uint64,
+)
+"""uint64 (128,): the bits of a row, each in a byte of its own."""
+
+
+@kernel
+def _write_facts(
+    state: Record, observer: Int, boards: NDArray[np.uint64], numbers: IntArray
+) -> None:
+    """Writes the planes by square as bitboards, not yet turned, and all single numbers, in order.
+
+    The order is that of `PLANES`.
+    """
+    players, slots = np.int64(state.num_players), _NUM_SLOTS[state.num_players]
+    for slot in range(slots):
+        colour = colour_of_slot(state, observer, slot)
+        boards[slot] = state.colour_boards[colour] if colour >= 0 else np.uint64(0)
+        numbers[1 + players + slot] = state.rugs[colour] if colour >= 0 else 0
+    facing = np.int64(state.facing)
+    boards[slots + (-facing & 3)] = state.links_south << _ROW  # the other half lies to the north
+    boards[slots + (1 - facing & 3)] = state.links_east
+    boards[slots + (2 - facing & 3)] = state.links_south
+    boards[slots + (3 - facing & 3)] = state.links_east << _ONE_BIT
+    boards[slots + 4] = game.cell_bit(state.assam)
+
+    numbers[0] = facing & 1
+    after_rugs = 1 + players + slots
+    for k in range(players):
+        seat = seat_after(state, observer, k)
+        numbers[1 + k] = state.money[seat]
+        numbers[after_rugs + k] = state.eliminated[seat]
+        numbers[after_rugs + players + k] = state.phase != OVER and seat == state.player
+    numbers[after_rugs + 2 * players] = state.phase == LAY
+    numbers[after_rugs + 2 * players + 1] = state.phase == WALK
+
+
+@kernel
+def _fill_planes(
+    states: States, games: IntArray, players: IntArray, out: NDArray[np.uint8]
+) -> None:
+    boards, numbers = np.empty(_NUM_BOARDS, np.uint64), np.empty(_NUM_NUMBERS, np.int64)
+    for j in range(len(games)):
+        state = states[games[j]]
+        observer = players[games[j]] if players[games[j]] >= 0 else np.int64(state.player)
+        _write_facts(state, observer, boards, numbers)
+        offsets = _PLANE_OFFSETS[state.num_players]
+        # Unsigned indices: Numba would ask of signed ones whether they count from the end.
+        at = np.uint64(games[j] * offsets[-1]) * _CELLS
+        for plane in range(offsets[_NUM_BY_SQUARE]):
+            for row in range(BOARD_SIZE):
+                seen = seen_row(boards[plane], state.facing, row)
+                _put_eight(out, at + _ROW * np.uint64(row), _SPREAD[seen])
+            at += _CELLS
+        for k in range(offsets[-1] - offsets[_NUM_BY_SQUARE]):
+            value = np.uint8(min(numbers[k], MAX_PLANE_MONEY))
+            for cell in range(NUM_CELLS):
+                out[at + np.uint64(cell)] = value
+            at += _CELLS
+
+
+@kernel
+def _put_eight(out: NDArray[np.uint8], at: Bits, values: Bits) -> None:
+    """Writes the 7 squares of a row and a zero that the next row overwrites, in one store."""
+    for k in range(8):
+        out[at + np.uint64(k)] = np.uint8(values >> np.uint64(8 * k))
+
+
+@kernel
+def _fill_flat(
+    states: States, games: IntArray, players: IntArray, out: NDArray[np.float32]
+) -> None:
+    boards, numbers = np.empty(_NUM_BOARDS, np.uint64), np.empty(_NUM_NUMBERS, np.int64)
+    for j in range(len(games)):
+        state = states[games[j]]
+        observer = players[games[j]] if players[games[j]] >= 0 else np.int64(state.player)
+        _write_facts(state, observer, boards, numbers)
+        offsets = _FLAT_OFFSETS[state.num_players]
+        at = np.uint64(games[j] * offsets[-1])
+        for plane in range(offsets[_NUM_BY_SQUARE] // NUM_CELLS):
+            for row in range(BOARD_SIZE):
+                seen = seen_row(boards[plane], state.facing, row)
+                for column in range(BOARD_SIZE):
+                    bit = np.int32(seen >> np.uint64(column) & _ONE_BIT)
+                    out[at + np.uint64(column)] = np.float32(bit)
+                at += _ROW
+        for k in range(offsets[-1] - offsets[_NUM_BY_SQUARE]):
+            out[at + np.uint64(k)] = np.float32(numbers[k])
+
+
+FORMS: Final = {
+    form.name: form
+    for form in (
+        Form("planes", np.dtype(np.uint8), PLANES, _fill_planes),
+        Form("flat", np.dtype(np.float32), PLANES, _fill_flat),
+        Form("features", np.dtype(np.float32), FEATURES, fill_features),
+    )
+}
+"""Every form by its name."""

@@ -1,0 +1,194 @@
+"""Who plays the seats that the caller (the learner) does not: mixtures, line-ups, `random`.
+
+Legend: `B` games, `P` players, `K` agents of a mixture.
+
+A *line-up* names for each seat of a game who decides there: `CALLER`, `UNIFORM`, or the number of
+another agent. What is drawn depends on (seed, game, episode) alone; in the terms of `chance`:
+
+    opponents_key = absorb(episode_key, 2**63)
+    agent of seat p = uniform(opponents_key, 0, 3 + p), looked up in the cumulative weights;
+                      where one mixture is given for all seats, p = 0 draws for all of them
+    "random" plays    the legal action number int(n * uniform(opponents_key, turn, phase)) of n
+    seat="rotate"     the caller's seat is (game + episode) modulo P
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from marrakech_env import chance, game
+from marrakech_env.agent import Agent, agent_name, load_agent
+from marrakech_env.compile import kernel
+from marrakech_env.state import Bits, Int, Record
+
+IntArray = NDArray[np.int64]
+FloatArray = NDArray[np.float64]
+Pool = list[tuple[Any, float]]
+
+CALLER: Final = -1
+"""In a line-up: the seat is played from outside."""
+UNIFORM: Final = 0
+"""In a line-up: the seat is played by `random`, given by this name, which needs no call from a
+kernel to Python; every other agent has a number above it."""
+ROTATE: Final = -1
+"""Instead of a seat: another one in each episode."""
+
+_OPPONENTS = np.uint64(1 << 63)
+_AGENT_DRAW = 3  # the kinds below it are the phases in which `random` chooses
+
+
+@dataclass(frozen=True)
+class Mixture:
+    """From which agents each seat is drawn.
+
+    Attributes:
+        agents: The agents by number; nobody at `UNIFORM`.
+        names: How to call them.
+        shared: Whether one draw holds for all seats of a game.
+        numbers: int64 (P, K), the numbers of the agents that a seat is drawn from.
+        edges: float64 (P, K), cumulative weights; from a seat's last agent on at least 1.
+    """
+
+    agents: tuple[Agent | None, ...]
+    names: tuple[str, ...]
+    shared: bool
+    numbers: IntArray
+    edges: FloatArray
+
+    @classmethod
+    def of_caller(cls, players: int) -> Mixture:
+        """The caller plays every seat."""
+        return cls((None,), ("random",), True, np.full((players, 1), CALLER), np.ones((players, 1)))
+
+    @classmethod
+    def read(cls, opponents: Any, players: int, seat: int) -> Mixture:
+        """Loads what `SeatedBatch.set_opponents` accepts; `seat` is the caller's, or `ROTATE`.
+
+        Raises:
+            ValueError: As said there.
+        """
+        pools, shared = _pools(opponents, players, seat)
+        agents: list[Agent | None] = [None]
+        names = ["random"]
+        loaded: list[tuple[Any, int]] = [("random", UNIFORM)]  # agents need not be hashable
+        size = (players, max(map(len, pools)))
+        numbers, edges = np.full(size, UNIFORM), np.ones(size)
+        for p, pool in enumerate(pools):
+            for k, (spec, _) in enumerate(pool):
+                number = next((n for known, n in loaded if _is_same(known, spec)), None)
+                if number is None:
+                    number = len(agents)
+                    agent = load_agent(spec, players)
+                    agents.append(agent)
+                    names.append(agent_name(agent, spec))
+                    loaded.append((spec, number))
+                numbers[p, k] = number
+            weights = np.array([weight for _, weight in pool])
+            edges[p, : len(pool) - 1] = np.cumsum(weights)[:-1] / weights.sum()
+        return cls(tuple(agents), tuple(names), shared, numbers, edges)
+
+    def beside(self, earlier: Mixture, lineups: IntArray) -> tuple[Mixture, IntArray]:
+        """This mixture for games to come, while games under way keep agents of an earlier one.
+
+        Args:
+            earlier: The mixture whose numbers are in the line-ups.
+            lineups: int64 (B, P), of the games under way.
+
+        Returns:
+            This mixture with the agents in use put before its own, and the line-ups in its numbers.
+        """
+        busy = np.unique(lineups[lineups > UNIFORM])
+        kept = [(earlier.agents[n], earlier.names[n]) for n in busy]
+        mixture = Mixture(
+            (None, *(agent for agent, _ in kept), *self.agents[1:]),
+            ("random", *(name for _, name in kept), *self.names[1:]),
+            self.shared,
+            np.where(self.numbers > UNIFORM, self.numbers + len(busy), self.numbers),
+            self.edges,
+        )
+        return mixture, np.where(lineups > UNIFORM, np.searchsorted(busy, lineups) + 1, lineups)
+
+
+def _pools(opponents: Any, players: int, seat: int) -> tuple[list[Pool], bool]:
+    """The (agent, weight) of each seat, and whether one draw holds for all seats."""
+    if not isinstance(opponents, list | tuple):
+        return [_pool(opponents)] * players, True
+    if len(opponents) != players:
+        raise ValueError(
+            f"a list of opponents has one entry for each of the {players} seats, "
+            f"not {len(opponents)}: {opponents!r}"
+        )
+    own = [("random", 1.0)]  # of no effect: the caller sits there
+    return [own if p == seat else _pool(entry) for p, entry in enumerate(opponents)], False
+
+
+def _pool(entry: Any) -> Pool:
+    """The agents with positive weights of one entry of opponents."""
+    if not isinstance(entry, Mapping):
+        return [(entry, 1.0)]
+    for spec, weight in entry.items():
+        number = not isinstance(weight, bool) and isinstance(weight, int | float | np.number)
+        if not number or not 0 <= weight < math.inf:
+            raise ValueError(
+                f"the weight of opponent {spec!r} must be a number of at least 0, not {weight!r}"
+            )
+    pool = [(spec, float(weight)) for spec, weight in entry.items() if weight > 0]
+    if not pool:
+        raise ValueError(f"a mixture of opponents needs a positive weight: {entry!r}")
+    return pool
+
+
+def _is_same(known: Any, spec: Any) -> bool:
+    """Whether two specs of agents stand for one agent; objects may have any idea of equality."""
+    return known is spec or (isinstance(known, str) and isinstance(spec, str) and known == spec)
+
+
+def checked_seat(seat: Any, players: int) -> int:
+    """The caller's seat as a number, `ROTATE` for `rotate`.
+
+    Raises:
+        ValueError: No seat of the game.
+    """
+    if isinstance(seat, str) and seat == "rotate":
+        return ROTATE
+    if not isinstance(seat, bool) and hasattr(seat, "__index__") and seat in range(players):
+        return int(seat)
+    raise ValueError(f"seat must be 0..{players - 1} or 'rotate', not {seat!r}")
+
+
+@kernel
+def seat_game(
+    clock: Record,
+    game_number: Int,
+    seat: Int,
+    shared: bool,
+    numbers: IntArray,
+    edges: FloatArray,
+    lineup: IntArray,
+) -> None:
+    """Draws who sits where in the episode that starts, into `lineup` (P,)."""
+    key: Bits = chance.absorb(clock.key, _OPPONENTS)
+    players = len(lineup)
+    for player in range(players):
+        u = chance.uniform(key, 0, _AGENT_DRAW + (0 if shared else player))
+        choice = 0
+        while u >= edges[player, choice]:
+            choice += 1
+        lineup[player] = numbers[player, choice]
+    lineup[(game_number + clock.episode) % players if seat == ROTATE else seat] = CALLER
+
+
+@kernel
+def uniform_choice(state: Record, clock: Record) -> Int:
+    """The legal action that `random` plays."""
+    legal = np.uint64(game.legal_actions(state))
+    u = chance.uniform(chance.absorb(clock.key, _OPPONENTS), clock.turn, state.phase)
+    for _ in range(np.int64(u * game.popcount(legal))):
+        legal &= legal - np.uint64(1)  # drops the lowest
+    return game.popcount((legal & (~legal + np.uint64(1))) - np.uint64(1))

@@ -1,0 +1,249 @@
+"""The Stable-Baselines3 border: many games as one native `VecEnv`, for MaskablePPO.
+
+Legend: `N` environments, `P` players, `A` = 15 actions.
+
+As `vector.MarrakechVectorEnv`, in the form that Stable-Baselines3 wants. A plain algorithm, which
+knows nothing of masks, gets a ValueError at its first illegal action.
+
+`infos` is a list of N new dicts. Every one holds `action_mask` (int8 (A,), of the observation that
+is returned with it, so never empty) and `TimeLimit.truncated` (always False); with
+`opponents=None` also `player`, the seat to move, and `rewards`, float64 (P,). At the end of a game
+it holds besides `terminal_observation` and the facts that `vector` lists; `player` is then the seat
+that saw the end.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import gymnasium
+import numpy as np
+from gymnasium.spaces import Discrete
+from numpy.typing import NDArray
+from stable_baselines3.common.vec_env.base_vec_env import VecEnv, VecEnvIndices, VecEnvStepReturn
+
+from marrakech_env.actions import NUM_ACTIONS
+from marrakech_env.chance import checked_seed
+from marrakech_env.seats import SeatedBatch
+from marrakech_env.spec import RuleSet
+from marrakech_env.state import States
+from marrakech_env.vector import Picture, checked_render_mode, picture
+
+
+class MarrakechVecEnv(VecEnv):
+    """N games of the learner against opponents, stepped together.
+
+    Environment i plays game i of the seed given by `seed` before `reset`; a finished game is
+    started anew in the same step.
+    """
+
+    def __init__(
+        self,
+        num_envs: int,
+        num_players: int = 2,
+        rules: str | RuleSet = "official",
+        observation: str = "features",
+        reward: str = "win",
+        opponents: Any = "random",
+        seat: int | str = 0,
+        render_mode: str | None = None,
+    ) -> None:
+        """Makes the games; `reset` starts them.
+
+        Args:
+            num_envs: N, at least 1.
+            num_players: P: 2, 3 or 4.
+            rules: A preset, a RULES text or a `RuleSet`.
+            observation: `planes`, `flat` or `features`.
+            reward: `win`, `score` or `dense`.
+            opponents: An agent (name, path, `module:attr` or object), a list of them by seat, or
+                a dict agent -> weight, drawn from for each game; None: the caller plays every
+                seat.
+            seat: The learner's seat, or `rotate`: (environment + episode) modulo P.
+            render_mode: None, `human`, `ansi` or `rgb_array`.
+
+        Raises:
+            ValueError: An argument is not allowed; the message says what is.
+        """
+        self.render_mode = checked_render_mode(render_mode)
+        self._seats = SeatedBatch(
+            num_envs, num_players, rules, observation, reward, opponents, seat
+        )
+        self._rows = np.arange(self._seats.num_games)
+        self._games = [_Game(self, index) for index in range(self._seats.num_games)]
+        self._actions: Any = None
+        super().__init__(
+            self._seats.num_games, self._seats.observation_space, Discrete(NUM_ACTIONS)
+        )
+
+    # ------------------------------------------------------------------------------------- play
+
+    def reset(self) -> NDArray[Any]:
+        """Starts the next game in every environment, with what `seed` and `set_options` gave.
+
+        Returns:
+            The observations (N, ...); the infos are in `reset_infos`.
+
+        Raises:
+            ValueError: A bad position (see `SeatedBatch.reset`).
+            ClosedEnvironmentError: After `close`.
+        """
+        positions = [options.get("position") for options in self._options]
+        self._seats.reset(self._seeds[0], positions)
+        self._reset_seeds()
+        self._reset_options()
+        self.reset_infos = self._infos()
+        return self._seats.observe()
+
+    def step_async(self, actions: NDArray[np.int64]) -> None:
+        """Keeps the actions for `step_wait`."""
+        self._actions = actions
+
+    def step_wait(self) -> VecEnvStepReturn:
+        """Takes the learner's decision in every game and plays on to his next one.
+
+        Returns:
+            Observations (N, ...), rewards float32 (N,), dones bool (N,), infos: all new.
+
+        Raises:
+            ValueError: An illegal action, or a wrong shape or dtype; no game has changed then.
+            ResetNeeded: Before the first `reset`.
+            ClosedEnvironmentError: After `close`.
+        """
+        seats = self._seats
+        seats.step(self._actions)
+        infos = self._infos()
+        if seats.self_play:
+            for info, rewards in zip(infos, seats.rewards, strict=True):
+                info["rewards"] = rewards
+        if len(seats.ended):
+            facts = seats.final_facts()
+            for row, observation in enumerate(seats.final_observations()):
+                game = seats.ended[row]
+                self.reset_infos[game] = infos[game].copy()
+                infos[game] |= {key: values[row] for key, values in facts.items()}
+                infos[game]["player"] = int(facts["player"][row])
+                infos[game]["terminal_observation"] = observation
+        rewards = seats.rewards[self._rows, seats.actors].astype(np.float32)
+        return seats.observe(), rewards, seats.batch.done.copy(), infos
+
+    def close(self) -> None:
+        """Ends the use of this environment: any later `reset` or `step` says so."""
+        self._seats.close()
+
+    def _infos(self) -> list[dict[str, Any]]:
+        masks = self._seats.batch.action_mask.astype(np.int8)
+        infos: list[dict[str, Any]] = [
+            {"action_mask": mask, "TimeLimit.truncated": False} for mask in masks
+        ]
+        if self._seats.self_play:
+            for info, player in zip(
+                infos, self._seats.batch.states["player"].tolist(), strict=True
+            ):
+                info["player"] = player
+        return infos
+
+    def seed(self, seed: int | None = None) -> Sequence[int | None]:
+        """Sets the seed of the next `reset`: environment i plays game i of it.
+
+        Args:
+            seed: 0..2**64-1; None takes one from the system.
+
+        Returns:
+            N times the seed.
+
+        Raises:
+            ValueError: Not such a number.
+        """
+        self._seeds = [checked_seed(seed)] * self.num_envs
+        return self._seeds
+
+    # ------------------------------------------------------------------------------------ views
+
+    def action_masks(self) -> NDArray[np.bool_]:
+        """The legal actions: a new array, bool (N, A)."""
+        return self._seats.batch.action_mask.copy()
+
+    def set_opponents(self, opponents: Any) -> None:
+        """Changes the opponents in all games that start from now on.
+
+        See `SeatedBatch.set_opponents`.
+        """
+        self._seats.set_opponents(opponents)
+
+    @property
+    def game_states(self) -> States:
+        """A copy of the games as STATE (N,), to plan on: chance is no part of them."""
+        return self._seats.batch.states.copy()
+
+    def get_images(self) -> Sequence[NDArray[np.uint8] | None]:
+        """The pictures of all games, uint8 (height, width, 3), whatever the render mode."""
+        return [picture(state, "rgb_array") for state in self._seats.batch.states]  # type: ignore[misc]
+
+    # ------------------------------------------------------------- one environment among the N
+
+    def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
+        """The attribute of the chosen environments; AttributeError where there is none."""
+        return [getattr(game, attr_name) for game in self._chosen(indices)]
+
+    def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:
+        """Sets an attribute that `get_attr` gives back; it changes nothing of the games."""
+        for game in self._chosen(indices):
+            setattr(game, attr_name, value)
+
+    def env_method(
+        self,
+        method_name: str,
+        *method_args: Any,
+        indices: VecEnvIndices = None,
+        **method_kwargs: Any,
+    ) -> list[Any]:
+        """Calls a method, `action_masks` or `render`, of the chosen environments."""
+        return [
+            getattr(game, method_name)(*method_args, **method_kwargs)
+            for game in self._chosen(indices)
+        ]
+
+    def env_is_wrapped(
+        self,
+        wrapper_class: type[gymnasium.Wrapper[Any, Any, Any, Any]],
+        indices: VecEnvIndices = None,
+    ) -> list[bool]:
+        """False for each of the chosen environments."""
+        return [False for _ in self._chosen(indices)]
+
+    def _chosen(self, indices: VecEnvIndices) -> list[_Game]:
+        return [self._games[index] for index in self._get_indices(indices)]
+
+
+class _Game:
+    """One environment of a `MarrakechVecEnv`, as `get_attr` and `env_method` see it.
+
+    Besides its own attributes it shows those of the whole, but none of the methods.
+    """
+
+    def __init__(self, whole: MarrakechVecEnv, index: int) -> None:
+        self._whole = whole
+        self._index = index
+
+    def __getattr__(self, name: str) -> Any:
+        if not name.startswith("_"):
+            value = getattr(self._whole, name)
+            if not callable(value):
+                return value
+        raise AttributeError(f"an environment of MarrakechVecEnv has no attribute {name!r}")
+
+    @property
+    def player(self) -> int:
+        """The seat to move."""
+        return int(self._whole._seats.batch.states["player"][self._index])
+
+    def action_masks(self) -> NDArray[np.bool_]:
+        """The legal actions: bool (A,)."""
+        mask: NDArray[np.bool_] = self._whole._seats.batch.action_mask[self._index]
+        return mask.copy()
+
+    def render(self) -> Picture | None:
+        """The picture of the game."""
+        return picture(self._whole._seats.batch.states[self._index], self._whole.render_mode)

@@ -1,0 +1,523 @@
+"""The arena: paired deals, intervals by deal, ratings, repeatability, and being stopped."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+
+from marrakech_env import arena
+from marrakech_env.arena.interval import mean_estimate, share_estimate, t_quantile
+from marrakech_env.arena.match import Entrant, play_deals
+from marrakech_env.arena.rating import POINTS, rate
+from marrakech_env.batch import Batch
+from marrakech_env.rules import action_mask
+from marrakech_env.spec import RuleSet
+
+
+class Lowest:
+    """Always the first legal action."""
+
+    name = "lowest"
+
+    def act(self, states: Any, rng: np.random.Generator) -> Any:
+        return action_mask(states).argmax(axis=1)
+
+
+class Highest:
+    """Always the last legal action."""
+
+    name = "highest"
+
+    def act(self, states: Any, rng: np.random.Generator) -> Any:
+        return 14 - action_mask(states)[:, ::-1].argmax(axis=1)
+
+
+class Noisy:
+    """Uniformly random, by other draws than the agent `random` takes."""
+
+    name = "noisy"
+
+    def act(self, states: Any, rng: np.random.Generator) -> Any:
+        mask = action_mask(states)
+        return (mask * rng.random(mask.shape)).argmax(axis=1)
+
+
+class Watching(Noisy):
+    """Notes the games that it sees."""
+
+    def __init__(self) -> None:
+        self.name = "watching"
+        self.seen: list[Any] = []
+
+    def act(self, states: Any, rng: np.random.Generator) -> Any:
+        self.seen.append(states.copy())
+        return super().act(states, rng)
+
+
+class Stopping(Noisy):
+    """Presses Ctrl-C at its k-th call."""
+
+    name = "stopping"
+
+    def __init__(self, calls: int) -> None:
+        self.calls = calls
+
+    def act(self, states: Any, rng: np.random.Generator) -> Any:
+        self.calls -= 1
+        if self.calls < 0:
+            raise KeyboardInterrupt
+        return super().act(states, rng)
+
+
+def entrants(*agents: Any) -> list[Entrant]:
+    return [Entrant(agent.name, agent) for agent in agents]
+
+
+# --------------------------------------------------------------------------------------- deals
+
+
+@pytest.mark.parametrize("players", [2, 3, 4])
+def test_every_slot_has_every_seat_once_a_deal(players: int) -> None:
+    """What each rotation gives is what a plain loop over one game gives."""
+    agents = [Lowest(), *(Highest() for _ in range(players - 1))]
+    rule_set = RuleSet.preset("official", players)
+    got = play_deals(entrants(*agents), rule_set, seed=5, first_deal=30, num_deals=3)
+    for deal, rotation in itertools.product(range(3), range(players)):
+        batch = Batch(1, players, rule_set, seed=5, first_game=30 + deal)
+        while not batch.done[0]:
+            slot = (int(batch.states["player"][0]) + rotation) % players
+            batch.step(agents[slot].act(batch.states, np.random.default_rng()))
+        for slot in range(players):
+            seat = (slot - rotation) % players
+            scores = list(batch.final_scores[0])
+            margin = scores.pop(seat) - max(scores)
+            assert got.shares[deal, rotation, slot] == batch.final_shares[0, seat]
+            assert got.margins[deal, rotation, slot] == margin
+    assert len(np.unique(got.margins)) > 3  # the loop above compared something
+
+
+@pytest.mark.parametrize("players", [2, 3, 4])
+def test_wins_of_a_game_add_up_to_one(players: int) -> None:
+    agents = [Noisy() for _ in range(players)]
+    outcome = play_deals(entrants(*agents), RuleSet.preset("official", players), 0, 0, 50)
+    np.testing.assert_allclose(outcome.shares.sum(axis=2), 1)
+
+
+def test_a_shared_win_counts_half() -> None:
+    """With two rugs each, nobody often pays anything, and all is equal."""
+    rule_set = RuleSet.preset("official", rugs=2, colours="single")
+    outcome = play_deals(entrants(Noisy(), Lowest()), rule_set, 0, 0, num_deals=100)
+    shared = outcome.shares == 0.5
+    assert shared.any()
+    np.testing.assert_array_equal(outcome.margins[shared], 0)
+    assert set(np.unique(outcome.shares)) == {0, 0.5, 1}
+
+
+@pytest.mark.parametrize("players", [2, 3, 4])
+def test_an_agent_against_itself_is_exactly_even_in_every_deal(players: int) -> None:
+    result = arena.play(["random", "random"], players, deals=40)
+    for pairing in result.pairings:
+        np.testing.assert_allclose(pairing.deal_shares, 1 / players)
+        # With more than two players a margin depends on who sits where, but not by whom.
+        if players == 2:
+            assert not pairing.deal_margins.any()
+
+
+def test_all_line_ups_see_the_same_dice() -> None:
+    first, second = Watching(), Watching()
+    arena.play([first, Lowest()], deals=4, seed=3)
+    arena.play([second, Highest()], deals=4, seed=3)
+    for watching in (first, second):
+        starts = np.concatenate(watching.seen[3:])  # after the warm-up
+        starts = starts[(starts["rugs"].sum(axis=1) == 48) & (starts["phase"] == 0)]
+        watching.seen = [starts]
+    np.testing.assert_array_equal(first.seen[0]["next_colour"], second.seen[0]["next_colour"])
+
+
+def test_agents_see_unfinished_games_of_their_own_turn_only() -> None:
+    watching = Watching()
+    tournament = arena.Tournament([watching, Lowest()], deals=30, seed=1)
+    tournament.run()
+    states = np.concatenate(watching.seen[3:])
+    assert (states["phase"] != 3).all()
+    assert len(states) == tournament.entrants[0].decisions
+    assert action_mask(states).any(axis=1).all()
+
+
+def test_agents_cannot_change_the_games() -> None:
+    class Cheating(Lowest):
+        def act(self, states: Any, rng: np.random.Generator) -> Any:
+            actions = super().act(states, rng)
+            states["money"] = 0
+            return actions
+
+    honest = arena.play([Lowest(), Highest()], deals=10).pairings[0]
+    cheating = arena.play([Cheating(), Highest()], deals=10).pairings[0]
+    np.testing.assert_array_equal(honest.deal_margins, cheating.deal_margins)
+
+
+# ------------------------------------------------------------------------------- repeatability
+
+
+def test_the_same_call_gives_the_same_result() -> None:
+    first, second = (arena.play(["random", Noisy(), Lowest()], deals=50, seed=7) for _ in range(2))
+    other = arena.play(["random", Noisy(), Lowest()], deals=50, seed=8)
+    for a, b, c in zip(first.pairings, second.pairings, other.pairings):
+        np.testing.assert_array_equal(a.deal_margins, b.deal_margins)
+        assert a.win_share == b.win_share
+        assert (a.deal_margins != c.deal_margins).any()
+    assert [agent.rating for agent in first.agents] == [agent.rating for agent in second.agents]
+
+
+def test_another_agent_in_the_tournament_changes_nothing_for_a_pair() -> None:
+    pair = arena.play(["random", Noisy()], deals=50).pairings[0]
+    three = arena.play(["random", Noisy(), Lowest()], deals=50).pairings[0]
+    np.testing.assert_array_equal(pair.deal_margins, three.deal_margins)
+
+
+def test_no_seed_takes_one_from_the_system() -> None:
+    first, second = (arena.play([Noisy(), Lowest()], deals=4, seed=None) for _ in range(2))
+    assert first.seed != second.seed
+    again = arena.play([Noisy(), Lowest()], deals=4, seed=first.seed)
+    np.testing.assert_array_equal(again.pairings[0].deal_margins, first.pairings[0].deal_margins)
+
+
+# ------------------------------------------------------------------------------------ line-ups
+
+
+def pairs_of(result: arena.Result) -> list[tuple[str, str]]:
+    return [(pairing.agent, pairing.opponent) for pairing in result.pairings]
+
+
+def test_two_players_meet_in_every_pair() -> None:
+    result = arena.play([Lowest(), Highest(), Noisy()], deals=5)
+    assert pairs_of(result) == [("lowest", "highest"), ("lowest", "noisy"), ("highest", "noisy")]
+    assert [pairing.games for pairing in result.pairings] == [10, 10, 10]
+
+
+def test_more_players_sit_one_among_copies_of_another() -> None:
+    result = arena.play([Lowest(), Highest()], num_players=4, deals=5)
+    assert pairs_of(result) == [("lowest", "highest"), ("highest", "lowest")]
+    assert [pairing.games for pairing in result.pairings] == [20, 20]
+    assert result.even == 0.25
+
+
+def test_agents_meet_a_field_and_not_each_other() -> None:
+    result = arena.play([Lowest(), Highest()], deals=5, field=[Noisy(), "random"])
+    assert pairs_of(result) == [
+        ("lowest", "noisy"),
+        ("lowest", "random"),
+        ("highest", "noisy"),
+        ("highest", "random"),
+    ]
+    assert [agent.name for agent in result.agents] == ["lowest", "highest", "noisy", "random"]
+
+
+def test_mixed_tables_hold_different_agents() -> None:
+    """A deal of an agent is its mean over all tables that it sat at."""
+    agents = [Lowest(), Highest(), Noisy(), "random"]
+    result = arena.play(agents, num_players=3, deals=6, tables="mixed")
+    assert pairs_of(result) == [(n, "mixed") for n in ("lowest", "highest", "noisy", "random")]
+    assert [pairing.games for pairing in result.pairings] == [6 * 3 * 3] * 4
+    total = sum(pairing.deal_shares for pairing in result.pairings)
+    np.testing.assert_allclose(total, 4 / 3)
+    field = arena.play(agents[:2], 3, deals=6, field=agents[2:], tables="mixed")
+    assert pairs_of(field) == [("lowest", "mixed"), ("highest", "mixed")]
+
+
+def test_equal_names_are_numbered() -> None:
+    result = arena.play(["random", "random", "random"], deals=1)
+    assert [agent.name for agent in result.agents] == ["random", "random #2", "random #3"]
+
+
+# ------------------------------------------------------------------------------------- refusal
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ({"agents": []}, "too few agents.*two agents, or one and a field.*given: 0"),
+        ({"agents": ["random"]}, "too few agents.*given: 1 and a field of 0"),
+        ({"agents": [], "field": ["random"]}, "too few agents.*given: 0 and a field of 1"),
+        ({"num_players": 3, "tables": "mixed"}, "at least 3 agents, or one and a field of 2"),
+        ({"tables": "round"}, "'copies' or 'mixed', not 'round'"),
+        ({"agents": ["random", "nobody"]}, "unknown agent 'nobody'; known names: .*random"),
+        ({"agents": "random"}, "agents must be a list of agents, not the text 'random'"),
+        ({"field": "random"}, "field must be a list of agents, not the text 'random'"),
+        ({"num_players": 1}, "2, 3 or 4, not 1"),
+        ({"num_players": 5}, "2, 3 or 4, not 5"),
+        ({"rules": "chess"}, "unknown preset 'chess'"),
+        ({"rules": RuleSet.preset("official", 3)}, "made for 3 players, not for 2"),
+        ({"deals": 0}, "deals must be a whole number of at least 1, not 0"),
+        ({"deals": 2.5}, "deals must be a whole number of at least 1, not 2.5"),
+        ({"seed": -1}, "a seed lies in"),
+    ],
+)
+def test_bad_arguments_are_refused_before_playing(arguments: dict[str, Any], message: str) -> None:
+    with pytest.raises(ValueError, match=message):
+        arena.play(**{"agents": ["random", "random"], "deals": 1, **arguments})
+
+
+def test_an_agent_for_another_number_of_players_is_refused() -> None:
+    agent = Lowest()
+    agent.num_players = 3  # type: ignore[attr-defined]
+    with pytest.raises(ValueError, match="'lowest' is made for 3 players, not for 2"):
+        arena.play([agent, Noisy()], deals=1)
+
+
+@pytest.mark.parametrize("action", [99, -1, 3, None, "1"])
+def test_an_illegal_action_names_agent_deal_action_and_legal_ones(action: Any) -> None:
+    class Wrong(Noisy):
+        name = "wrong"
+
+        def act(self, states: Any, rng: np.random.Generator) -> Any:
+            actions: list[Any] = super().act(states, rng).tolist()
+            if len(actions) > 3:  # the first decisions of a round, to steer
+                actions[1] = action
+            return np.array(actions, object if len(actions) > 3 and action in (None, "1") else int)
+
+    message = (
+        rf"agent 'wrong' \(game 0 is deal 0 of seed 6\): game 1: action {action!r} is not legal; "
+        "legal actions: 0, 1, 2"
+    )
+    with pytest.raises(arena.IllegalActionError, match=message):
+        arena.play([Wrong(), Noisy()], deals=4, seed=6)
+
+
+def test_a_wrong_number_of_actions_is_refused() -> None:
+    class Short(Noisy):
+        name = "short"
+
+        def act(self, states: Any, rng: np.random.Generator) -> Any:
+            return super().act(states, rng)[:-1]
+
+    with pytest.raises(arena.IllegalActionError, match=r"'short'.*shape \(1,\).*shape \(0,\)"):
+        arena.play([Short(), Noisy()], deals=4)
+
+
+def test_an_error_inside_an_agent_names_the_agent() -> None:
+    class Failing(Noisy):
+        name = "failing"
+
+        def act(self, states: Any, rng: np.random.Generator) -> Any:
+            raise RuntimeError("out of memory")
+
+    with pytest.raises(RuntimeError, match="out of memory") as error:
+        arena.play([Noisy(), Failing()], deals=1)
+    assert error.value.__notes__ == ["raised by the agent 'failing'"]
+
+
+# ------------------------------------------------------------------------------------ stopping
+
+
+def test_a_stopped_tournament_knows_its_whole_rounds_and_goes_on() -> None:
+    stopping = Stopping(calls=250)
+    tournament = arena.Tournament([stopping, Lowest()], deals=30, seed=2)
+    with pytest.raises(KeyboardInterrupt):
+        tournament.run()
+    partial = tournament.result()
+    assert not partial.complete
+    known = partial.pairings[0].deals
+    assert 0 < known < 30
+    whole = arena.play([Noisy(), Lowest()], deals=30, seed=2)
+    np.testing.assert_array_equal(
+        partial.pairings[0].deal_margins, whole.pairings[0].deal_margins[:known]
+    )
+    stopping.calls = 10**9
+    tournament.run()
+    assert tournament.result().complete
+    np.testing.assert_array_equal(
+        tournament.result().pairings[0].deal_margins, whole.pairings[0].deal_margins
+    )
+
+
+def test_a_tournament_stopped_at_once_knows_nothing() -> None:
+    tournament = arena.Tournament([Stopping(calls=5), Lowest(), Noisy()], deals=30)
+    with pytest.raises(KeyboardInterrupt):
+        tournament.run()
+    result = tournament.result()
+    assert result.pairings == []
+    assert all(agent.rating is None for agent in result.agents)
+
+
+def test_progress_counts_games_to_the_end() -> None:
+    calls: list[tuple[int, int]] = []
+    arena.play([Noisy(), Lowest()], 3, deals=5, progress=lambda *numbers: calls.append(numbers))
+    assert [total for _, total in calls] == [30] * len(calls)
+    played = [games for games, _ in calls]
+    assert played == sorted(set(played))
+    assert played[-1] == 30
+
+
+def test_decisions_are_timed_without_the_first_ones() -> None:
+    class Slow(Noisy):
+        calls = 0
+
+        def act(self, states: Any, rng: np.random.Generator) -> Any:
+            self.calls += 1
+            return super().act(states, rng)
+
+    slow = Slow()
+    result = arena.play([slow, Lowest()], deals=1, rules="official;rugs=2")
+    summary = result.agents[0]
+    assert summary.decisions == slow.calls - 3  # one game at a time, and the warm-up
+    assert summary.ms_per_decision is not None
+    assert summary.ms_per_decision > 0
+
+
+# ----------------------------------------------------------------------------------- intervals
+
+
+def test_intervals_are_computed_by_deal() -> None:
+    """At many deals Wilson's interval is the mean plus or minus 1.96 standard errors of deals."""
+    result = arena.play([Noisy(), Lowest()], deals=400, seed=4)
+    pairing = result.pairings[0]
+    entrant_games = play_deals(
+        entrants(Noisy(), Lowest()), RuleSet.preset("official"), 4, first_deal=0, num_deals=4
+    )
+    np.testing.assert_array_equal(pairing.deal_shares[:4], entrant_games.shares[:, :, 0].mean(1))
+    np.testing.assert_array_equal(pairing.deal_margins[:4], entrant_games.margins[:, :, 0].mean(1))
+    for estimate, deals in (
+        (pairing.win_share, pairing.deal_shares),
+        (pairing.margin, pairing.deal_margins),
+    ):
+        half = 1.966 * deals.std(ddof=1) / math.sqrt(len(deals))
+        assert estimate.value == deals.mean()
+        assert estimate.low == pytest.approx(estimate.value - half, rel=0.02)
+        assert estimate.high == pytest.approx(estimate.value + half, rel=0.02)
+
+
+@pytest.mark.parametrize("value", [0.0, 1.0])
+def test_winning_or_losing_everything_is_no_certainty(value: float) -> None:
+    estimate = share_estimate(np.full(100, value), games=2)
+    assert estimate.value == value
+    assert estimate.high - estimate.low == pytest.approx(0.019, abs=0.001)
+    assert 0 <= estimate.low <= value <= estimate.high <= 1
+
+
+def test_few_equal_deals_are_no_certainty_but_many_are() -> None:
+    few, many = share_estimate(np.full(4, 0.5), 2), share_estimate(np.full(1000, 0.5), 2)
+    assert few.high - few.low > 0.4
+    assert many.high - many.low < 0.003
+
+
+def test_one_deal_has_no_interval() -> None:
+    assert math.isnan(share_estimate(np.array([0.5]), games=2).low)
+    assert math.isnan(mean_estimate(np.array([3.0])).high)
+    assert arena.play([Noisy(), Lowest()], deals=1).pairings[0].deals == 1
+
+
+@pytest.mark.parametrize(("freedom", "exact"), [(3, 3.182), (10, 2.2281), (30, 2.0423)])
+def test_student_quantiles(freedom: int, exact: float) -> None:
+    """Exact values from any table of the t distribution."""
+    assert t_quantile(freedom) == pytest.approx(exact, rel=0.01 if freedom < 10 else 1e-4)
+
+
+@pytest.mark.parametrize("deals", [12, 60])
+@pytest.mark.parametrize("strength", [0.5, 0.75, 0.95])
+def test_intervals_cover_the_truth_of_simulated_agents(strength: float, deals: int) -> None:
+    """Deals of two games that share part of their luck; 2,000 evaluations each."""
+    rng = np.random.default_rng(1)
+    trials = 2000
+    luck = rng.random((trials, deals, 1))
+    own = rng.random((trials, deals, 2))
+    # In half of the deals the dice decide both games, for the seat: one is won by either agent.
+    shared = rng.random((trials, deals, 1)) < 0.5
+    wins = np.where(shared, np.concatenate([luck, 1 - luck], axis=2), own) < strength
+    covered = 0
+    for observations in wins.mean(axis=2):
+        estimate = share_estimate(observations, games=2)
+        covered += estimate.low <= strength <= estimate.high
+    assert covered / trials >= 0.94
+    assert covered / trials <= (0.975 if deals == 60 else 1)  # few deals: on the safe side
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("players", [2, 3])
+def test_intervals_cover_the_truth_of_played_games(players: int) -> None:
+    """Two equally strong agents that draw differently: 95 of 100 intervals hold the even share."""
+    trials = 2000
+    shares = margins = 0
+    rule_set = RuleSet.preset("official", players, rugs=6)
+    for trial in range(trials):
+        result = arena.play(["random"], players, rule_set, 16, seed=trial, field=[Noisy()])
+        pairing = result.pairings[0]
+        shares += pairing.win_share.low <= 1 / players <= pairing.win_share.high
+        margins += pairing.margin.low <= 0 <= pairing.margin.high
+    assert 0.935 <= shares / trials <= 0.97
+    if players == 2:  # with more, an even agent's mean margin is below 0
+        assert 0.935 <= margins / trials <= 0.965
+
+
+# ------------------------------------------------------------------------------------- ratings
+
+KNOWN = np.array([200.0, 50.0, 0.0, -250.0])
+
+
+def simulated_deals(
+    line_ups: Any, points: Any, deals: int, rng: np.random.Generator
+) -> list[np.ndarray]:
+    """Wins by slot of P games a deal, drawn from the rating model."""
+    players = line_ups.shape[1]
+    out = []
+    for line_up in line_ups:
+        chance = np.exp(points[line_up] / POINTS)
+        winners = rng.choice(players, (deals, players), p=chance / chance.sum())
+        out.append((winners[:, :, None] == np.arange(players)).sum(axis=1).astype(float))
+    return out
+
+
+def test_rating_of_two_agents_is_elos_formula() -> None:
+    wins = np.tile([[2.0, 0.0], [1.0, 1.0], [2.0, 0.0], [1.0, 1.0]], (5000, 1))
+    first, second = rate(2, np.array([[0, 1]]), [wins])
+    assert first.value - second.value == pytest.approx(400 * math.log10(3), abs=0.1)
+    assert first.value + second.value == pytest.approx(0, abs=1e-6)
+
+
+@pytest.mark.parametrize("players", [2, 3, 4])
+def test_ratings_find_known_strengths_and_cover_them(players: int) -> None:
+    rng = np.random.default_rng(3)
+    pairs = itertools.permutations(range(4), 2)
+    line_ups = np.array([(a,) + (b,) * (players - 1) for a, b in pairs])
+    truth = KNOWN - KNOWN.mean()
+    trials, covered = 50, 0
+    means = np.zeros(4)
+    for _ in range(trials):
+        ratings = rate(4, line_ups, simulated_deals(line_ups, KNOWN, 150, rng))
+        means += [rating.value / trials for rating in ratings]
+        covered += sum(r.low <= t <= r.high for r, t in zip(ratings, truth))
+    np.testing.assert_allclose(means, truth, atol=8)
+    assert 0.90 <= covered / (4 * trials) <= 0.99
+
+
+def test_shared_luck_within_a_deal_widens_a_rating() -> None:
+    """The games of a deal are not independent, so doubling each of them adds no certainty."""
+    rng = np.random.default_rng(0)
+    line_ups = np.array([[0, 1], [0, 2], [1, 2]])
+    single = [rng.multinomial(1, [0.6, 0.4], 500).astype(float) for _ in line_ups]
+    once = rate(3, line_ups, single)
+    twice = rate(3, line_ups, [2 * shares for shares in single])
+    for a, b in zip(once, twice):
+        assert b.high - b.low == pytest.approx(a.high - a.low, rel=0.05)
+
+
+def test_an_agent_that_won_everything_has_a_finite_and_uncertain_rating() -> None:
+    always = np.tile([2.0, 0.0], (500, 1))
+    even = np.tile([1.0, 1.0], (500, 1))
+    first, second, third = rate(3, np.array([[0, 1], [0, 2], [1, 2]]), [always, always, even])
+    assert 600 < first.value - second.value < 2500
+    assert first.high - first.low > 100
+    assert second.value == pytest.approx(third.value, abs=1e-6)
+
+
+def test_ratings_appear_with_three_agents() -> None:
+    two = arena.play([Noisy(), Lowest()], deals=20)
+    three = arena.play([Noisy(), Lowest(), Highest()], 4, deals=20)
+    assert [agent.rating for agent in two.agents] == [None, None]
+    ratings = {agent.name: agent.rating for agent in three.agents}
+    assert all(rating is not None for rating in ratings.values())
+    assert sum(rating.value for rating in ratings.values() if rating) == pytest.approx(0, abs=1e-6)

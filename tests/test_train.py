@@ -1,0 +1,222 @@
+"""train.py: a run from start to end, kills and resumes, what is refused."""
+
+import csv
+import json
+import os
+import random
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+for package in ("sb3_contrib", "tyro", "rich", "safetensors", "matplotlib", "tensorboard"):
+    pytest.importorskip(package)
+
+ROOT = Path(__file__).parents[1]
+SMALL = (
+    "--num-envs 16 --num-steps 32 --batch-size 128 --epochs 1 --hidden 16 --evaluations 4 "
+    "--evaluation-deals 2 --final-deals 4 --checkpoint-minutes 0.001"
+).split()
+
+
+def command(folder, *arguments):
+    return [sys.executable, str(ROOT / "train.py"), "--folder", str(folder), *arguments]
+
+
+def run(arguments, **kwargs):
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+    return subprocess.run(
+        arguments, cwd=ROOT, env=environment, capture_output=True, text=True, **kwargs
+    )
+
+
+def steps_of(folder):
+    with open(folder / "metrics.csv", newline="") as file:
+        return [int(row["steps"]) for row in csv.DictReader(file)]
+
+
+@pytest.fixture(scope="module")
+def trained(tmp_path_factory):
+    """A finished small run."""
+    folder = tmp_path_factory.mktemp("runs")
+    done = run(command(folder, "--timesteps", "4096", "--name", "a", *SMALL))
+    assert done.returncode == 0, done.stderr
+    return folder / "a", done.stdout
+
+
+def test_a_run_leaves_everything_in_its_folder(trained):
+    folder, output = trained
+    names = {path.name for path in folder.iterdir()}
+    assert names >= {
+        "config.json",
+        "metrics.csv",
+        "learning_curve.png",
+        "checkpoint.pt",
+        "tensorboard",
+        "past",
+        "model.json",
+        "evaluation.json",
+    }
+    assert json.loads((folder / "config.json").read_text())["timesteps"] == 4096
+    result = json.loads((folder / "evaluation.json").read_text())
+    assert {row["opponent"] for row in result["pairings"]} == {"random", "greedy", "expectimax"}
+    assert all(row["games"] == 8 for row in result["pairings"])
+    assert steps_of(folder)[-1] == 4096
+    for word in ("random", "greedy", "expectimax", "win share", "evaluate.py"):
+        assert word in output
+
+
+def test_the_trained_agent_can_be_loaded_and_played(trained):
+    from marrakech_env import arena
+
+    result = arena.play([str(trained[0])], deals=2, field=["random"])
+    assert result.pairings[0].games == 4
+
+
+def test_a_seed_fixes_a_run_of_so_many_timesteps(trained):
+    again = run(command(trained[0].parent, "--timesteps", "4096", "--name", "b", *SMALL))
+    assert again.returncode == 0, again.stderr
+    for name in ("model.json",):
+        first = json.loads((trained[0] / name).read_text())
+        second = json.loads((trained[0].parent / "b" / name).read_text())
+        assert first["sha256"] == second["sha256"]
+
+
+def kill_and_resume(folder, timesteps, kills, seed):
+    """Starts a run, kills it at random moments, resumes it each time, and lets it finish."""
+    rng = random.Random(seed)
+    arguments = command(folder, "--timesteps", str(timesteps), "--name", "killed", *SMALL)
+    continued = 0
+    for _ in range(kills):
+        process = subprocess.Popen(
+            arguments, cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True
+        )
+        checkpoint = folder / "killed" / "checkpoint.pt"
+        before = checkpoint.stat().st_mtime_ns if checkpoint.exists() else 0
+        deadline = time.monotonic() + 120
+        while time.monotonic() < deadline and process.poll() is None:
+            if checkpoint.exists() and checkpoint.stat().st_mtime_ns > before:
+                time.sleep(rng.uniform(0, 1.5))
+                break
+            time.sleep(0.05)
+        process.send_signal(signal.SIGKILL)
+        output = process.communicate()[0]
+        continued += "continued from the checkpoint at" in output
+        arguments = [sys.executable, str(ROOT / "train.py"), "--resume", str(folder / "killed")]
+    done = run(arguments)
+    assert done.returncode == 0, done.stderr
+    continued += "continued from the checkpoint at" in done.stdout
+    return continued
+
+
+def assert_whole(folder, timesteps):
+    """A finished run whose learning curve has no gap, no step back and no doubled step."""
+    steps = steps_of(folder)
+    assert steps == sorted(set(steps))
+    assert steps[-1] >= timesteps
+    gaps = [b - a for a, b in zip([0, *steps], steps, strict=False)]
+    assert max(gaps) <= timesteps / 4 + 2 * 16 * 32
+    assert (folder / "evaluation.json").exists()
+    assert not list(folder.glob(".*.tmp"))
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGKILL")
+def test_a_killed_run_goes_on_from_its_checkpoint(tmp_path):
+    assert kill_and_resume(tmp_path, 30_000, kills=1, seed=1) == 1
+    assert_whole(tmp_path / "killed", 30_000)
+
+
+@pytest.mark.long
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGKILL")
+def test_a_run_killed_three_times_finishes_without_a_gap(tmp_path):
+    assert kill_and_resume(tmp_path, 150_000, kills=3, seed=2) == 3
+    assert_whole(tmp_path / "killed", 150_000)
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["--opponents", "greeedy"], "unknown agent 'greeedy'; known names:"),
+        (["--opponents", "greedy:0"], "weight of 'greedy' must be above 0"),
+        (["--opponents", "greedy,greedy:2"], "'greedy' stands twice"),
+        (["--opponents", ","], "names nobody"),
+        (["--rules", "offical"], "unknown preset 'offical'; known: official"),
+        (["--players", "5"], "5"),
+        (["--reward", "money"], "dense"),
+        (["--num-envs", "0"], "num_games|num_envs"),
+        (["--resume", "nowhere"], "cannot resume nowhere"),
+        (["--resume", "nowhere", "--seed", "3"], "leave out: .*seed"),
+    ],
+)
+def test_bad_arguments_are_refused_before_a_folder_is_made(tmp_path, arguments, message):
+    import re
+
+    done = run(
+        command(tmp_path / "runs", *arguments)
+        if "--resume" not in arguments
+        else [sys.executable, str(ROOT / "train.py"), *arguments]
+    )
+    assert done.returncode != 0
+    assert re.search(message, done.stderr + done.stdout)
+    assert "Traceback" not in done.stderr
+    assert not (tmp_path / "runs").exists()
+
+
+def test_an_existing_run_is_not_written_over(trained):
+    done = run(command(trained[0].parent, "--name", "a", "--timesteps", "1"))
+    assert done.returncode != 0
+    assert "exists already" in done.stderr
+
+
+def test_an_unwritable_folder_is_told_at_once(tmp_path):
+    (tmp_path / "file").write_text("")
+    done = run(command(tmp_path / "file" / "runs", "--timesteps", "1"))
+    assert done.returncode != 0
+    assert "train.py: " in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+def test_a_damaged_checkpoint_is_told_and_left_alone(trained, tmp_path):
+    import shutil
+
+    folder = tmp_path / "damaged"
+    shutil.copytree(trained[0], folder)
+    (folder / "checkpoint.pt").write_bytes(b"no checkpoint")
+    done = run([sys.executable, str(ROOT / "train.py"), "--resume", str(folder)])
+    assert done.returncode != 0
+    assert f"cannot resume {folder}" in done.stderr
+    assert (folder / "checkpoint.pt").read_bytes() == b"no checkpoint"
+
+
+FULL_DISK = """
+import sys
+import marrakech_agents.runs as runs
+import marrakech_agents.ppo as ppo
+real, calls = runs.write_atomically, []
+def full(path, data):
+    calls.append(path)
+    if 3 <= len(calls) <= 8:
+        raise OSError(28, "No space left on device", str(path))
+    real(path, data)
+runs.write_atomically = ppo.write_atomically = full
+sys.argv = sys.argv[1:]
+import runpy
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
+def test_a_full_disk_while_training_costs_checkpoints_not_the_run(tmp_path):
+    arguments = command(tmp_path, "--timesteps", "4096", "--name", "full", *SMALL)
+    done = run([sys.executable, "-c", FULL_DISK, *arguments[1:]])
+    assert done.returncode == 0, done.stderr
+    assert "No space left" in done.stdout
+    assert (tmp_path / "full" / "evaluation.json").exists()
+
+
+def test_help_explains_every_field_with_its_default():
+    done = run([sys.executable, str(ROOT / "train.py"), "--help"])
+    for words in ("--minutes", "5.0", "--timesteps", "--resume", "--opponents", "fixes the run"):
+        assert words in done.stdout
