@@ -42,9 +42,8 @@ class RawEnv(AECEnv[str, Observation, int]):  # type: ignore[misc]  # no stubs
 
     `observe(agent)` gives a dict of two new things: `observation`, the array of the chosen form
     from the agent's own point of view, and `action_mask`, int8 (A,), 1 where legal. The mask is
-    all 0 for an agent that is not to act, and the same array is in `infos[agent]["action_mask"]`.
-    A terminated agent that is selected takes None only; his mask is all 1, as learners mask the
-    values of a last observation too and an all-zero mask would make them NaN.
+    all 0 for an agent that is not to act, a terminated one included, which takes None and nothing
+    else; the same array is in `infos[agent]["action_mask"]`.
 
     An action counts where it is a whole number (Python's, NumPy's, or an array of shape ()) and
     legal; anything else raises ValueError and leaves the game as it was.
@@ -109,6 +108,7 @@ class RawEnv(AECEnv[str, Observation, int]):  # type: ignore[misc]  # no stubs
         }
         self.action_spaces = {agent: spaces.Discrete(NUM_ACTIONS) for agent in self.possible_agents}
 
+        self._pays_every_step = self.reward_scheme == "dense"
         self._shape = self.observation_form.shape(players)
         self._seats = {agent: np.array([s]) for s, agent in enumerate(self.possible_agents)}
         self._start = np.zeros(1, STATE)
@@ -207,34 +207,33 @@ class RawEnv(AECEnv[str, Observation, int]):  # type: ignore[misc]  # no stubs
         following = _ILLEGAL
         if 0 <= number < NUM_ACTIONS:
             following = _step(self._states, self._clocks, number, mask)
-        if following == _ILLEGAL:
-            raise ValueError(self._describe_illegal(action))
         actor = self.agent_selection
-        if following == _NOBODY:
+        if following == mover:
+            self.infos[actor] = {"action_mask": mask}
+        elif following >= 0:
+            agent = self.possible_agents[following]
+            self.infos[actor] = _no_action()
+            self.infos[agent] = {"action_mask": mask}
+            self.agent_selection = agent
+            self._mover = following
+        elif following == _NOBODY:
             self._finish(actor)
         else:
-            if following != mover:
-                self.infos[actor] = _no_action()
-                self._mover = following
-                self.agent_selection = self.possible_agents[following]
-            self.infos[self.agent_selection] = {"action_mask": mask}
-            if self.reward_scheme == "dense":
-                self._pay(actor, self._change_of_margins())
+            raise ValueError(self._describe_illegal(action))
+        if self._pays_every_step:
+            self._pay(actor, self._change_of_margins())
         if self.render_mode == "human":
             self.render()
 
     def _finish(self, actor: str) -> None:
         """Ends the game for all agents at once and selects the first to be drained."""
-        if self.reward_scheme == "dense":
-            self._pay(actor, self._change_of_margins())
-        else:
+        if not self._pays_every_step:
             shares, scores = rules.winner_shares(self._states), rules.scores(self._states)
             self._pay(actor, final_rewards(self.reward_scheme, shares, scores)[0])
         self._mover = _NOBODY
         self.terminations = dict.fromkeys(self.agents, True)
         self.infos = {agent: _no_action() for agent in self.agents}
         self.agent_selection = self.agents[0]
-        self.infos[self.agent_selection] = _any_action()
 
     def _step_without_mover(self, action: int | None) -> None:
         """A step where no game runs: drains a terminated agent or says what is wrong."""
@@ -248,8 +247,6 @@ class RawEnv(AECEnv[str, Observation, int]):  # type: ignore[misc]  # no stubs
                 f"agent {self.agent_selection} takes None only"
             )
         self._was_dead_step(None)
-        if self.agents:
-            self.infos[self.agent_selection] = _any_action()
 
     def _pay(self, actor: str, amounts: FloatArray) -> None:
         """Makes these the rewards of the step, float (P,), and adds them to what is owed."""
@@ -276,6 +273,8 @@ class RawEnv(AECEnv[str, Observation, int]):  # type: ignore[misc]  # no stubs
 
     def _start_position(self, options: Mapping[str, Any] | None) -> States | None:
         """The state that `options` want to start from, None for the usual start."""
+        if options is not None and not isinstance(options, Mapping):
+            raise ValueError(f"options must be a dict or None, not {options!r}")
         text = (options or {}).get("position")
         if text is None:
             return None
@@ -405,14 +404,14 @@ class _OrderedIterable(AECIterable[str, Observation, int]):  # type: ignore[misc
     env: Env
 
     def __iter__(self) -> Iterator[str]:
-        env = self.env
+        played = self.env
         for _ in range(self.max_iter):
-            if not env.agents:
+            if not played.agents:
                 return
-            if not env._has_updated:
+            if not played._has_updated:
                 raise AssertionError("need to call step() or reset() in a loop over `agent_iter`")
-            env._has_updated = False
-            yield env.agent_selection
+            played._has_updated = False
+            yield played.agent_selection
 
 
 env = Env
@@ -433,13 +432,8 @@ _SET_BY_RESET: Final = (
 
 
 def _no_action() -> dict[str, NDArray[np.int8]]:
-    """The info of an agent that is not to act."""
+    """The info of an agent that is not to act, terminated ones included."""
     return {"action_mask": np.zeros(NUM_ACTIONS, np.int8)}
-
-
-def _any_action() -> dict[str, NDArray[np.int8]]:
-    """The info of a terminated agent that is to be drained."""
-    return {"action_mask": np.ones(NUM_ACTIONS, np.int8)}
 
 
 def _whole_number(action: Any) -> int:
@@ -464,5 +458,7 @@ def _step(states: States, clocks: NDArray[np.void], action: Int, mask: Any) -> I
     if not game.legal_actions(state) >> np.uint32(action) & np.uint32(1):
         return _ILLEGAL
     chance.advance(state, action, clocks[0])
-    rules.fill_action_mask(states, mask.reshape((1, NUM_ACTIONS)))
+    bits = game.legal_actions(state)
+    for number in range(NUM_ACTIONS):
+        mask[number] = bits >> np.uint32(number) & np.uint32(1)
     return _NOBODY if state.phase == OVER else np.int64(state.player)

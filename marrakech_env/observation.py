@@ -31,11 +31,12 @@ from numpy.typing import ArrayLike, NDArray
 
 from marrakech_env import game
 from marrakech_env.compile import kernel
-from marrakech_env.features import FEATURES, fill_features
+from marrakech_env.feature_kernels import fill_features
+from marrakech_env.features import FEATURES
 from marrakech_env.schema import MAX_MONEY_OF_ALL, Entry, Schema, offset_table
-from marrakech_env.spec import BOARD_SIZE, MAX_RUGS, NUM_CELLS
+from marrakech_env.spec import BOARD_SIZE, EAST, MAX_RUGS, NORTH, NUM_CELLS, SOUTH, WEST
 from marrakech_env.state import LAY, OVER, WALK, Bits, Int, Record, State, States, as_states
-from marrakech_env.views import colour_of_slot, seat_after, seen_row
+from marrakech_env.views import colour_of_slot, num_slots, seat_after, seen_row
 
 IntArray = NDArray[np.int64]
 
@@ -62,8 +63,12 @@ PLANES: Final = Schema(
             "`flat` holds them whole",
             high=MAX_MONEY_OF_ALL,
         ),
-        Entry("rugs", _COLOURS, "unlaid rugs, the visible top one included; by colour slot",
-              high=MAX_RUGS),
+        Entry(
+            "rugs",
+            _COLOURS,
+            "unlaid rugs, the visible top one included; by colour slot",
+            high=MAX_RUGS,
+        ),
         Entry("eliminated", _SEATS, "order of elimination from 1, 0 in the game; by seat", high=4),
         Entry("turn", _SEATS, "1 for the seat to move, all 0 when the game is over; by seat"),
         Entry("laying", _ONE, "1 where a rug is to be laid"),
@@ -72,10 +77,6 @@ PLANES: Final = Schema(
 )
 """The schema of `planes` and `flat`: entries `by_square` are planes of 49 values, the others are
 constant planes in `planes` and single numbers in `flat`."""
-
-_PLANE_OFFSETS = offset_table(PLANES, planes=True)
-_FLAT_OFFSETS = offset_table(PLANES)
-_NUM_BY_SQUARE = sum(entry.by_square for entry in PLANES.entries)
 
 
 @dataclass(frozen=True)
@@ -170,9 +171,8 @@ def encode(
 
 # ------------------------------------------------------------------------------------ encoders
 
-_NUM_SLOTS = np.array([PLANES.entries[0].count(max(players, 2)) for players in range(5)])
-_NUM_BOARDS = max(_PLANE_OFFSETS[:, _NUM_BY_SQUARE])
-_NUM_NUMBERS = max(_PLANE_OFFSETS[:, -1])
+_PLANES, _FLAT = offset_table(PLANES, planes=True), offset_table(PLANES)
+_MAX_PLANES = _PLANES["total"].max()
 _ONE_BIT, _ROW, _CELLS = np.uint64(1), np.uint64(BOARD_SIZE), np.uint64(NUM_CELLS)
 _SPREAD = np.array(
     [sum((bits >> k & 1) << (8 * k) for k in range(8)) for bits in range(1 << BOARD_SIZE)],
@@ -183,54 +183,48 @@ _SPREAD = np.array(
 
 @kernel
 def _write_facts(
-    state: Record, observer: Int, boards: NDArray[np.uint64], numbers: IntArray
+    state: Record, observer: Int, boards: NDArray[np.uint64], numbers: IntArray, to: Any
 ) -> None:
-    """Writes the planes by square as bitboards, not yet turned, and all single numbers, in order.
-
-    The order is that of `PLANES`.
-    """
-    players, slots = np.int64(state.num_players), _NUM_SLOTS[state.num_players]
-    for slot in range(slots):
+    """Writes planes by square as bitboards, not yet turned, and the single numbers, by plane."""
+    for slot in range(num_slots(state)):
         colour = colour_of_slot(state, observer, slot)
-        boards[slot] = state.colour_boards[colour] if colour >= 0 else np.uint64(0)
-        numbers[1 + players + slot] = state.rugs[colour] if colour >= 0 else 0
+        boards[to.colours + slot] = state.colour_boards[colour] if colour >= 0 else np.uint64(0)
+        numbers[to.rugs + slot] = state.rugs[colour] if colour >= 0 else 0
     facing = np.int64(state.facing)
-    boards[slots + (-facing & 3)] = state.links_south << _ROW  # the other half lies to the north
-    boards[slots + (1 - facing & 3)] = state.links_east
-    boards[slots + (2 - facing & 3)] = state.links_south
-    boards[slots + (3 - facing & 3)] = state.links_east << _ONE_BIT
-    boards[slots + 4] = game.cell_bit(state.assam)
-
-    numbers[0] = facing & 1
-    after_rugs = 1 + players + slots
-    for k in range(players):
+    boards[to.links + (NORTH - facing & 3)] = state.links_south << _ROW
+    boards[to.links + (EAST - facing & 3)] = state.links_east
+    boards[to.links + (SOUTH - facing & 3)] = state.links_south
+    boards[to.links + (WEST - facing & 3)] = state.links_east << _ONE_BIT
+    boards[to.assam] = game.cell_bit(state.assam)
+    numbers[to.facing_east_west] = facing & 1
+    for k in range(state.num_players):
         seat = seat_after(state, observer, k)
-        numbers[1 + k] = state.money[seat]
-        numbers[after_rugs + k] = state.eliminated[seat]
-        numbers[after_rugs + players + k] = state.phase != OVER and seat == state.player
-    numbers[after_rugs + 2 * players] = state.phase == LAY
-    numbers[after_rugs + 2 * players + 1] = state.phase == WALK
+        numbers[to.money + k] = state.money[seat]
+        numbers[to.eliminated + k] = state.eliminated[seat]
+        numbers[to.turn + k] = state.phase != OVER and seat == state.player
+    numbers[to.laying] = state.phase == LAY
+    numbers[to.walking] = state.phase == WALK
 
 
 @kernel
 def _fill_planes(
     states: States, games: IntArray, players: IntArray, out: NDArray[np.uint8]
 ) -> None:
-    boards, numbers = np.empty(_NUM_BOARDS, np.uint64), np.empty(_NUM_NUMBERS, np.int64)
+    boards, numbers = np.empty(_MAX_PLANES, np.uint64), np.empty(_MAX_PLANES, np.int64)
     for j in range(len(games)):
         state = states[games[j]]
         observer = players[games[j]] if players[games[j]] >= 0 else np.int64(state.player)
-        _write_facts(state, observer, boards, numbers)
-        offsets = _PLANE_OFFSETS[state.num_players]
+        planes = _PLANES[state.num_players]
+        _write_facts(state, observer, boards, numbers, planes)
         # Unsigned indices: Numba would ask of signed ones whether they count from the end.
-        at = np.uint64(games[j] * offsets[-1]) * _CELLS
-        for plane in range(offsets[_NUM_BY_SQUARE]):
+        at = np.uint64(games[j] * planes.total) * _CELLS
+        for plane in range(planes.facing_east_west):
             for row in range(BOARD_SIZE):
                 seen = seen_row(boards[plane], state.facing, row)
                 _put_eight(out, at + _ROW * np.uint64(row), _SPREAD[seen])
             at += _CELLS
-        for k in range(offsets[-1] - offsets[_NUM_BY_SQUARE]):
-            value = np.uint8(min(numbers[k], MAX_PLANE_MONEY))
+        for plane in range(planes.facing_east_west, planes.total):
+            value = np.uint8(min(numbers[plane], MAX_PLANE_MONEY))
             for cell in range(NUM_CELLS):
                 out[at + np.uint64(cell)] = value
             at += _CELLS
@@ -247,22 +241,23 @@ def _put_eight(out: NDArray[np.uint8], at: Bits, values: Bits) -> None:
 def _fill_flat(
     states: States, games: IntArray, players: IntArray, out: NDArray[np.float32]
 ) -> None:
-    boards, numbers = np.empty(_NUM_BOARDS, np.uint64), np.empty(_NUM_NUMBERS, np.int64)
+    boards, numbers = np.empty(_MAX_PLANES, np.uint64), np.empty(_MAX_PLANES, np.int64)
     for j in range(len(games)):
         state = states[games[j]]
         observer = players[games[j]] if players[games[j]] >= 0 else np.int64(state.player)
-        _write_facts(state, observer, boards, numbers)
-        offsets = _FLAT_OFFSETS[state.num_players]
-        at = np.uint64(games[j] * offsets[-1])
-        for plane in range(offsets[_NUM_BY_SQUARE] // NUM_CELLS):
+        planes = _PLANES[state.num_players]
+        _write_facts(state, observer, boards, numbers, planes)
+        at = np.uint64(games[j] * _FLAT[state.num_players].total)
+        for plane in range(planes.facing_east_west):
             for row in range(BOARD_SIZE):
                 seen = seen_row(boards[plane], state.facing, row)
                 for column in range(BOARD_SIZE):
                     bit = np.int32(seen >> np.uint64(column) & _ONE_BIT)
                     out[at + np.uint64(column)] = np.float32(bit)
                 at += _ROW
-        for k in range(offsets[-1] - offsets[_NUM_BY_SQUARE]):
-            out[at + np.uint64(k)] = np.float32(numbers[k])
+        for plane in range(planes.facing_east_west, planes.total):
+            out[at] = np.float32(numbers[plane])
+            at += _ONE_BIT
 
 
 FORMS: Final = {

@@ -2,10 +2,9 @@
 
 All of it are consequences of the rules on the board as it lies; nothing here values a position.
 
-Legend: a *walk* is counted from the next one on, which is walk 0. The *size* of a square is how many
-squares the region has that it belongs to, counted up for the observer's squares, down for those of
-other players still in the game, and 0 on all others. Cell `NOWHERE` is beyond the board; its size
-is 0. A *due* is what a player owes for stopping on a square, not limited by his money.
+Legend: *size*, *income* and expected amounts are those of `features`; a *due* is what a player owes
+for stopping on a square, not limited by his money. Walks are numbered from the next one on, which
+is walk 0. Cell `NOWHERE` is beyond the board; its size is 0.
 """
 
 from __future__ import annotations
@@ -37,7 +36,10 @@ WORK: Final = np.dtype(
         ("patch", np.float32, (NUM_CHANCES,)),  # the same of a region that comes into being
         ("before", np.float32, (3, NUM_CHANCES)),  # size * chances, summed over OWN, WALKERS, THIRD
         ("after", np.float32, (3, NUM_CHANCES)),  # the same once a rug was laid
-        ("size", np.float32, (NUM_CELLS + 1,)),  # size of each square
+        ("size", np.int32, (NUM_CELLS + 1,)),  # size of each square
+        ("dues", np.float32, (NUM_CELLS,)),  # of one walker on each square, see `find_dues`
+        ("incomes", np.float32, (NUM_CELLS,)),  # of the observer, if that walker stops there
+        ("choices", np.float32, (NUM_STEERINGS, 2)),  # expected due and income of each steering
         ("region_of", np.uint8, (NUM_CELLS,)),  # region of each square, or NO_REGION
         ("bits", np.uint64, (NUM_CELLS,)),  # bitboard of each region
         ("squares", np.int64, (NUM_CELLS,)),  # squares of each region
@@ -63,8 +65,8 @@ def _build_chances() -> NDArray[np.float32]:
     for heading in range(NUM_HEADINGS):
         for steps in range(1, len(DIE_PROBABILITY)):
             straight[heading, WALK[steps, heading]] += DIE_PROBABILITY[steps]
-    heading = np.arange(NUM_HEADINGS)
-    by_steering = [straight[heading // 4 * 4 + (heading + turn) % 4] for turn in (3, 0, 1)]
+    headings = np.arange(NUM_HEADINGS)
+    by_steering = [straight[headings // 4 * 4 + (headings + turn) % 4] for turn in (3, 0, 1)]
     steered = sum(by_steering) / NUM_STEERINGS
     chances = np.zeros((2, NUM_HEADINGS, NUM_CELLS, NUM_CHANCES), np.float32)
     for kind, first in enumerate((straight, steered)):
@@ -78,7 +80,7 @@ def _build_chances() -> NDArray[np.float32]:
 
 
 def _by_cell(by_heading: NDArray[np.float64]) -> NDArray[np.float64]:
-    return by_heading.reshape(NUM_HEADINGS, NUM_CELLS, 4).sum(2)
+    return by_heading.reshape(NUM_HEADINGS, NUM_CELLS, 4).sum(axis=2, dtype=np.float64)
 
 
 CHANCES: Final = _build_chances()
@@ -87,6 +89,9 @@ after each steering; 3 to 6: the walks 0 to 3, each steering as likely as the ot
 half of the table walk 0 goes straight on. An argument of kernels: too large to be compiled in."""
 ENDS: Final = _frozen(np.ascontiguousarray((WALK[1:] >> 2).T))
 """uint8 (196, 4): the cells on which the rolls 1 to 4 end from a heading, going straight on."""
+
+CHANCE: Final = _frozen(DIE_PROBABILITY[1:].astype(np.float32))
+"""float32 (4,): how likely the rolls 1 to 4 are."""
 
 _ONE, _ROW = np.uint64(1), np.uint64(BOARD_SIZE)
 _NOT_WEST_EDGE = np.uint64(sum(1 << c for c in range(NUM_CELLS) if c % BOARD_SIZE))
@@ -174,18 +179,16 @@ def find_regions(
             work.whose[region] = whose
             work.largest[colour] = max(work.largest[colour], squares)
             work.square_sum[colour] += squares * squares
-            size = np.float32(squares if whose == OWN else -squares)
+            size = squares if whose == OWN else -squares
+            _sum_chances(work, bits, heading, chances)
             for k in range(NUM_CHANCES):
-                work.sums[region, k] = 0
+                work.sums[region, k] = work.patch[k]
+                work.before[whose, k] += np.float32(squares) * work.patch[k]
             while bits:
                 cell = _lowest_cell(bits)
                 bits &= bits - _ONE
                 work.region_of[cell] = region
                 work.size[cell] = size
-                for k in range(NUM_CHANCES):
-                    work.sums[region, k] += chances[heading, cell, k]
-            for k in range(NUM_CHANCES):
-                work.before[whose, k] += np.float32(squares) * work.sums[region, k]
             region += 1
 
 
@@ -232,9 +235,7 @@ def lay(
 
 
 @kernel
-def _cut(
-    work: Record, region: Int, rug: Bits, heading: Int, chances: NDArray[np.float32]
-) -> None:
+def _cut(work: Record, region: Int, rug: Bits, heading: Int, chances: NDArray[np.float32]) -> None:
     """Takes the squares of a rug out of a region, which may fall apart."""
     _take_out(work, region)
     left = work.bits[region] & ~rug
@@ -267,3 +268,29 @@ def _take_out(work: Record, region: Int) -> None:
 def _put_in(work: Record, whose: Int, squares: Int) -> None:
     for k in range(NUM_CHANCES):
         work.after[whose, k] += np.float32(squares) * work.patch[k]
+
+
+@kernel
+def find_dues(state: Record, observer: Int, walker: Int, work: Record) -> None:
+    """Writes what a seat owes on each square, and what of it the observer gets, into `work`.
+
+    The income is negative where the observer is the one who walks; -1 stands for nobody.
+    """
+    own_board = game.board_of(state, walker) if walker >= 0 else ~np.uint64(0)
+    for cell in range(NUM_CELLS):
+        size = work.size[cell]
+        due = abs(size) * np.int32(~own_board >> np.uint64(cell) & _ONE)
+        work.dues[cell] = due
+        work.incomes[cell] = -due if walker == observer else min(due, max(size, np.int32(0)))
+
+
+@kernel
+def find_choice(work: Record, steering: Int, heading: Int) -> None:
+    """Writes expected due and income of a walk straight on, after `find_dues`, into `choices`."""
+    due, income = np.float32(0), np.float32(0)
+    for face in range(len(CHANCE)):
+        cell = np.uint64(ENDS[heading, face])
+        due += CHANCE[face] * work.dues[cell]
+        income += CHANCE[face] * work.incomes[cell]
+    work.choices[steering, 0] = due
+    work.choices[steering, 1] = income

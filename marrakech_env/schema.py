@@ -16,6 +16,8 @@ from numpy.typing import NDArray
 
 from marrakech_env.spec import MAX_PLAYERS, NUM_CELLS
 
+MIN_PLAYERS: Final = 2
+
 MAX_MONEY_OF_ALL: Final = 4 * 8191
 """Most dirhams that one player can come to hold: those of all four of a position text."""
 
@@ -35,7 +37,7 @@ class Entry:
     """
 
     name: str
-    counts: tuple[int, int, int]
+    counts: tuple[int, ...]
     meaning: str
     low: float = 0
     high: float = 1
@@ -44,7 +46,7 @@ class Entry:
 
     def count(self, num_players: int) -> int:
         """Planes or numbers with so many players."""
-        return self.counts[num_players - 2]
+        return self.counts[num_players - MIN_PLAYERS]
 
     def size(self, num_players: int) -> int:
         """Numbers that it takes in a vector."""
@@ -88,9 +90,53 @@ class Schema:
         return np.repeat(low, sizes), np.repeat(high, sizes)
 
 
-def offset_table(schema: Schema, planes: bool = False) -> NDArray[np.int64]:
-    """The offsets for kernels: int64 (5, E+1), the row being the number of players."""
-    rows = [schema.offsets(max(players, 2), planes) for players in range(MAX_PLAYERS + 1)]
-    table = np.stack(rows)
+def offset_table(schema: Schema, planes: bool = False) -> NDArray[np.void]:
+    """The offsets for kernels, by number of players, in planes or in numbers.
+
+    Returns:
+        Records (5,) with a field for each entry and `total`; kernels read `table[P].name`.
+    """
+    names = [entry.name for entry in schema.entries]
+    table = np.zeros(MAX_PLAYERS + 1, [(name, np.int64) for name in (*names, "total")])
+    for num_players in range(MIN_PLAYERS, MAX_PLAYERS + 1):
+        table[num_players] = tuple(schema.offsets(num_players, planes).tolist())
     table.setflags(write=False)
     return table
+
+
+def factor_table(schema: Schema) -> NDArray[np.float32]:
+    """What kernels multiply each number with: float32 (5, N), by number of players."""
+    rows = [
+        [1 / entry.divisor for entry in schema.entries for _ in range(entry.size(num_players))]
+        for num_players in range(MIN_PLAYERS, MAX_PLAYERS + 1)
+    ]
+    table = np.zeros((MAX_PLAYERS + 1, max(map(len, rows))), np.float32)
+    for num_players, row in enumerate(rows, MIN_PLAYERS):
+        table[num_players, : len(row)] = row
+    table.setflags(write=False)
+    return table
+
+
+def markdown_table(schema: Schema, planes: bool = False) -> str:
+    """The schema as a table for the documentation, counted in planes or in numbers.
+
+    Columns: the entry, its places with 2, 3 and 4 players, its meaning, and its least and greatest
+    value as they are written.
+    """
+    counts = range(MIN_PLAYERS, MAX_PLAYERS + 1)
+    head = ["entry", *(f"P = {count}" for count in counts), "meaning", "values"]
+    rows = [head, ["---"] * len(head)]
+    for entry in schema.entries:
+        parts = [schema.part(entry.name, count, planes) for count in counts]
+        places = [_range_text(part.start, part.stop - 1) for part in parts]
+        values = f"{entry.low:g}..{entry.high:g}"
+        if entry.divisor != 1:
+            values += f", /{entry.divisor:g}"
+        rows.append([f"`{entry.name}`", *places, entry.meaning, values])
+    totals = [f"**{schema.offsets(count, planes)[-1]}**" for count in counts]
+    rows.append(["all", *totals, "", ""])
+    return "\n".join("| " + " | ".join(row) + " |" for row in rows)
+
+
+def _range_text(first: int, last: int) -> str:
+    return str(first) if first == last else f"{first}..{last}"

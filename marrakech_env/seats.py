@@ -235,7 +235,7 @@ class SeatedBatch:
         self.actors = batch.states["player"].astype(np.int64)
         batch.done[:] = False
         self._play_on(self._all, numbers, self._autoreset)
-        self.ended = np.flatnonzero(batch.done)
+        self.ended = batch.done.nonzero()[0]
         self._pay()
         self._is_running = self._autoreset or not len(self.ended)
 

@@ -52,6 +52,12 @@ def seat_after(state: Record, observer: Int, k: Int) -> Int:
 
 
 @kernel
+def num_slots(state: Record) -> Int:
+    """How many colour slots an observer has: two a seat with 2 players, else one."""
+    return 4 if state.num_players == 2 else np.int64(state.num_players)
+
+
+@kernel
 def colour_of_slot(state: Record, observer: Int, slot: Int) -> Int:
     """The colour in an observer's colour slot, -1 where the slot stays empty."""
     if state.num_players > 2:

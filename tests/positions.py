@@ -64,4 +64,27 @@ def half_turned(text: str) -> str:
     marks = str.maketrans("^>v<", "v<^>")
     flipped = "/".join("".join(s.translate(marks) for s in row[::-1]) for row in rows[::-1])
     facing = dict(zip("NESW", "SWNE"))[assam[2]]
-    return " ".join([flipped, f"{6 - int(assam[0])}{6 - int(assam[1])}{facing}", turn, players, rules])
+    return " ".join(
+        [flipped, f"{6 - int(assam[0])}{6 - int(assam[1])}{facing}", turn, players, rules]
+    )
+
+
+def seats_rotated(text: str) -> str:
+    """A position text where every player, with his colours, has moved up one seat."""
+    board, assam, turn, players, rules = text.split(" ")
+    seats = players.split(",")
+    two_colours = "+" in players or (
+        len(seats) == 2 and "colours=single" not in text and "comp1110" not in rules
+    )
+    count = 4 if two_colours else len(seats)
+    step = 2 if two_colours else 1
+    digits = str.maketrans({str(c): str((c + step) % count) for c in range(count)})
+    moved = []
+    for words in (seats[-1], *seats[:-1]):
+        parts = words.split(":")
+        if len(parts) == 3:
+            parts[2] = parts[2].translate(digits)
+        moved.append(":".join(parts))
+    if turn != "-":
+        turn = f"{(int(turn[0]) + 1) % len(seats)}{turn[1]}"
+    return " ".join([board.translate(digits), assam, turn, ",".join(moved), rules])

@@ -101,7 +101,8 @@ def test_game_state_is_a_copy_to_plan_on():
         rules.step(branch, [1], [steps])
         ends.add(format_position(branch))
     assert len(ends) == 4
-    assert environment.position == before == format_position(planned)
+    rules.step(planned, [1], [1])
+    assert environment.position == before != format_position(planned)
 
 
 def test_position_option_starts_from_a_position():
@@ -125,6 +126,7 @@ def test_position_option_starts_from_a_position():
         (f"{EMPTY} 33S 0s 30:12+12:2,30:12+12:3 official", "PLAYERS"),
         ("nonsense", "BOARD"),
         (7, "position text"),
+        ("", "fields"),
     ],
 )
 def test_a_bad_position_option_is_refused_and_the_running_game_goes_on(position, message):
@@ -134,6 +136,12 @@ def test_a_bad_position_option_is_refused_and_the_running_game_goes_on(position,
     with pytest.raises(ValueError, match=message):
         environment.reset(seed=9, options={"position": position})
     assert contents(environment) == before
+
+
+@pytest.mark.parametrize("options", [["position"], "position", 3])
+def test_options_that_are_no_dict_are_refused(options):
+    with pytest.raises(ValueError, match="options must be a dict"):
+        env().reset(options=options)
 
 
 def test_positions_round_trip_through_the_environment():

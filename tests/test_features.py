@@ -7,13 +7,14 @@ from collections import defaultdict
 
 import numpy as np
 import pytest
-from positions import RULES, half_turned, mirrored, random_states, sample
-from reference import COMPASS, DIE, Game, Square, neighbour, on_board, turned, walk
+from numpy.typing import NDArray
+from positions import RULES, mirrored, random_states, sample
+from reference import DIE, Game, Square, neighbour, on_board, turned, walk
 
 from marrakech_env import notation, rules
-from marrakech_env.batch import Batch
 from marrakech_env.features import FEATURES
-from marrakech_env.observation import encode, find_form
+from marrakech_env.observation import encode
+from marrakech_env.state import LAY
 
 Heading = tuple[Square, str]
 FACES = [(face, float(chance)) for face, chance in DIE]
@@ -188,8 +189,8 @@ class Observer:
         return {
             "income": self.later_incomes(game, allowed) if allowed else [0.0] * 4,
             "ahead": [n for row in sizes for _, n in row or [(0, 0)] * 4],
-            "ahead_mine": [sum(c * max(n, 0) for c, n in row) for row in sizes],
-            "ahead_theirs": [sum(c * max(-n, 0) for c, n in row) for row in sizes],
+            "ahead_own": [sum(c * max(n, 0) for c, n in row) for row in sizes],
+            "ahead_others": [sum(c * max(-n, 0) for c, n in row) for row in sizes],
             "ruin": [
                 sum(c for c, end in ends if game.due(walker, end[0]) > game.money[walker])
                 if walker is not None
@@ -202,7 +203,7 @@ class Observer:
         game, walker = self.game, self.walker(1)
         found: dict[str, list[float]] = {
             name: [0.0, 0.0, 0.0]
-            for name in ("next", "next_best", "near_mine", "near_theirs", "near_squares")
+            for name in ("next", "next_best", "near_own", "near_others", "near_squares")
         }
         if game.phase in "sw" and game.player == self.seat:
             for s in self.steerings():
@@ -216,8 +217,8 @@ class Observer:
                     ]
                     found["next"][s] += c * sum(self.steered_income(game, walker, end)) / 3
                     found["next_best"][s] += c * self.cheapest_income(game, walker, end)
-                    found["near_mine"][s] += c * max(0, *near)
-                    found["near_theirs"][s] += c * max(0, *(-n for n in near))
+                    found["near_own"][s] += c * max(0, *near)
+                    found["near_others"][s] += c * max(0, *(-n for n in near))
                     found["near_squares"][s] += c * sum(n < 0 for n in near)
         return {f"steer_{name}": values for name, values in found.items()}
 
@@ -273,3 +274,60 @@ def test_every_feature_equals_the_slow_computation(num_players: int) -> None:
                     atol=1e-4,
                     err_msg=f"{entry.name} of seat {seat} in {game.text()}",
                 )
+
+
+def reflected(vector: NDArray[np.float32], num_players: int) -> NDArray[np.float32]:
+    """What the observer sees of the reflected position: left and right change places."""
+    placements = [3 * (-side % 4) + 2 - turn for side in range(4) for turn in range(3)]
+    expected = vector.copy()
+    for entry in FEATURES.entries:
+        part = FEATURES.part(entry.name, num_players)
+        values = vector[part]
+        if entry.name == "facing_east_west":
+            expected[part] = 1 - values
+        elif entry.name.startswith("window"):
+            expected[part] = values.reshape(-1, 5, 5)[:, :, ::-1].ravel()
+        elif entry.name.startswith("lay"):
+            expected[part] = values.reshape(-1, 12)[:, placements].ravel()
+        elif entry.name.startswith(("ahead", "steer", "ruin")):
+            expected[part] = values.reshape(3, -1)[::-1].ravel()
+    return expected
+
+
+@pytest.mark.parametrize("num_players", [2, 3, 4])
+def test_a_reflection_mirrors_the_features(num_players: int) -> None:
+    for states, game in sample(num_players, each=10, seed=40):
+        other = notation.parse_position(mirrored(game.text()))
+        for seat in range(num_players):
+            expected = reflected(encode(states, "features", seat)[0], num_players)
+            found = encode(other, "features", seat)[0]
+            np.testing.assert_allclose(found, expected, atol=1e-4, err_msg=game.text())
+
+
+@pytest.mark.parametrize("num_players", [2, 3, 4])
+def test_legal_placements_are_those_of_the_mask(num_players: int) -> None:
+    for rule_text in RULES:
+        states = random_states(rule_text, num_players, 8, seed=41)
+        legal = encode(states, "features")[:, FEATURES.part("lay_legal", num_players)]
+        np.testing.assert_array_equal(legal, rules.action_mask(states)[:, 3:])
+
+
+@pytest.mark.parametrize("num_players", [2, 3, 4])
+def test_only_the_player_to_move_sees_consequences_of_actions(num_players: int) -> None:
+    states = random_states("official", num_players, 16, seed=42)
+    steer = slice(
+        FEATURES.part("steer_next", num_players).start,
+        FEATURES.part("steer_near_squares", num_players).stop,
+    )
+    place = slice(
+        FEATURES.part("lay_legal", num_players).start,
+        FEATURES.part("lay_cost", num_players).stop,
+    )
+    for seat in range(num_players):
+        seen = encode(states, "features", seat)
+        to_move = rules.action_mask(states).any(axis=1) & (states["player"] == seat)
+        laying = states["phase"] == LAY
+        assert not seen[~(to_move & laying), place].any()
+        assert seen[to_move & laying, place].any(axis=1).all()
+        assert not seen[~(to_move & ~laying), steer].any()
+        assert seen[to_move & ~laying, steer].any()

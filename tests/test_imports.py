@@ -24,11 +24,13 @@ LAYERS = (
     ("actions",),
     ("game",),
     ("rules",),
-    ("schema",),
-    ("chance", "observation", "features", "notation", "record", "rewards", "solver"),
+    ("schema", "views", "regions"),
+    ("chance", "observation", "features", "feature_kernels", "notation", "rewards", "solver"),
     ("batch",),
     ("agent",),
-    ("aec", "seats", "vector", "sb3", "render"),
+    ("render",),
+    ("opponents", "seats"),
+    ("aec", "vector", "sb3"),
     ("arena",),
     ("play",),
 )
@@ -38,7 +40,7 @@ DOORS = ("__init__", "__main__", "marrakech_v0")
 CORE_DEPENDENCIES = {"numpy", "numba", "llvmlite", "gymnasium", "pettingzoo", "PIL"}
 EXTRA_DEPENDENCIES = {
     "sb3": {"stable_baselines3"},
-    "arena": {"matplotlib", "openskill", "rich", "tyro"},
+    "arena": {"matplotlib", "rich", "tyro"},
 }
 
 HEAVY = ("torch", "matplotlib", "stable_baselines3", "sb3_contrib", "rich", "tyro", "tkinter")

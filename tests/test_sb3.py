@@ -39,6 +39,11 @@ SMALL = {"policy_kwargs": {"net_arch": [16]}, "device": "cpu", "seed": 1}
 torch.set_num_threads(1)
 
 
+@pytest.fixture(autouse=True)
+def logs_in_a_folder_of_the_test(tmp_path, monkeypatch):
+    monkeypatch.setenv("SB3_LOGDIR", str(tmp_path))
+
+
 class Drawing:
     name = "drawing"
 
@@ -105,7 +110,7 @@ def test_self_play_tells_who_acts_and_the_rewards_of_all(players):
             if dones[game]:
                 scores = info["final_scores"]
                 margin = [(scores[p] - max(np.delete(scores, p))) / 20 for p in range(players)]
-                np.testing.assert_allclose(totals[game], margin)
+                np.testing.assert_allclose(totals[game], margin, atol=1e-9)
                 totals[game] = 0
                 ends += 1
             else:
@@ -202,10 +207,10 @@ def test_rewards_reach_monitor_and_normalise_and_frames():
     env = VecFrameStack(VecNormalize(VecMonitor(MarrakechVecEnv(4, 2, SHORT))), 2)
     env.reset()
     rng, returns = np.random.default_rng(1), []
-    for _ in range(40):
+    for _ in range(80):
         _, _, dones, infos = env.step(legal(get_action_masks(env), rng))
         for game in np.flatnonzero(dones):
-            assert infos[game]["episode"]["l"] == 4  # two turns of two decisions each
+            assert infos[game]["episode"]["l"] <= 8  # four turns of two decisions each
             returns.append(float(infos[game]["episode"]["r"]))
             assert infos[game]["episode"]["r"] == infos[game]["rewards"][0]
     assert {-1.0, 1.0} <= set(returns) <= {-1.0, 0.0, 1.0}
@@ -276,7 +281,7 @@ def test_opponents_can_be_changed_through_wrappers():
     env.reset()
     env.set_opponents(Drawing())
     names = set()
-    for _ in range(12):
+    for _ in range(20):
         _, _, dones, infos = env.step(env.action_masks().argmax(1))
         names |= {infos[game]["opponents"] for game in np.flatnonzero(dones)}
     assert names == {(None, "random"), (None, "drawing")}

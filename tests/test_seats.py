@@ -1,4 +1,4 @@
-"""The engine of the environments with opponents inside: who sits where, what is paid, what is told."""
+"""The engine of the environments with opponents inside: who plays, what is paid and told."""
 
 import copy
 import gc
@@ -157,11 +157,12 @@ def test_equal_seeds_give_equal_games_and_leave_the_global_generators_alone():
         seats.reset(seed=seed)
         return [seats.batch.states.copy() for _ in play(seats, 80)]
 
-    before = np.random.get_state()[1].copy()
+    legacy = np.random.mtrand._rand
+    before = legacy.get_state()[1].copy()
     first, again, other = record(3), record(3), record(4)
     assert all((a == b).all() for a, b in zip(first, again))
     assert not all((a == b).all() for a, b in zip(first, other))
-    assert (np.random.get_state()[1] == before).all()
+    assert (legacy.get_state()[1] == before).all()
 
 
 # ------------------------------------------------------------------------------------- rewards
@@ -529,20 +530,22 @@ def test_an_eliminated_player_who_is_not_the_caller_is_no_hindrance():
         assert format_position(seats.batch.states) == OUT_OF_THREE
 
 
-def test_a_position_that_opponents_may_end_is_tried_until_the_caller_has_a_decision():
-    # Seat 1 steers without money, with much of the learner's rugs ahead of him: he may go broke.
-    rows = [".."] * 49
-    for cell in range(28, 49):
-        rows[cell] = "0-"
-    board = "/".join("".join(rows[7 * y : 7 * y + 7]) for y in range(7))
-    text = f"{board} 33S 1s 60:3,0:3 official;colours=single"
-    seats = SeatedBatch(60, 2, "official;colours=single", opponents="random", seat=0)
+@pytest.mark.parametrize("seat", [0, 1])
+def test_a_position_that_opponents_may_end_is_tried_until_the_caller_has_a_decision(seat):
+    # The opponent steers without money, and the caller's rugs fill the south: he may go broke.
+    board = "/".join([".." * 7] * 4 + [f"{seat}-" * 7] * 3)
+    players = ["0:3", "0:3"]
+    players[seat] = "60:3"
+    text = f"{board} 33S {1 - seat}s {','.join(players)} official;colours=single"
+    seats = SeatedBatch(60, 2, "official;colours=single", opponents="random", seat=seat)
     seats.reset(seed=2, positions=[text] * 60)
-    assert (seats.batch.states["player"] == 0).all()
-    assert (seats.batch.states["money"][:, 0] == 60).all()
-    assert (seats.batch.states["rugs"][:, 1] == 2).all()  # he survived his walk and laid
+    states = seats.batch.states
+    assert (states["player"] == seat).all()
+    assert (states["money"][:, seat] == 60).all()
+    assert (states["rugs"][:, 1 - seat] == 2).all()  # the opponent survived his walk and laid
     assert seats.batch.action_mask.any(1).all()
     assert 0 < (seats.batch.episode > 0).sum() < 60  # some had to be tried again
+    assert (seats.batch._clocks["turn"] == 1).all()  # each try with its dice from the first on
 
 
 def test_a_position_that_never_reaches_the_caller_is_refused():

@@ -230,7 +230,7 @@ def test_self_play_rewards_the_seat_that_acted_and_tells_those_of_all(players):
             assert reward == info["rewards"][actor]
             total += info["rewards"]
         best_of_others = [max(np.delete(info["final_scores"], p)) for p in range(players)]
-        np.testing.assert_allclose(total, (info["final_scores"] - best_of_others) / 20)
+        np.testing.assert_allclose(total, (info["final_scores"] - best_of_others) / 20, atol=1e-9)
         assert info["opponents"] == (None,) * players
 
 
@@ -424,7 +424,8 @@ def test_copies_in_mid_game_take_identical_steps(duplicate, many):
         if not many and ours[2]:
             env.reset()
             twin.reset()
-    assert (env.unwrapped.np_random is env._seats.rng) and (twin.np_random is twin._seats.rng)
+    assert twin.np_random is twin._seats.rng  # one stream, not two copies of it
+    assert twin.np_random is not env.np_random
 
 
 def test_two_copies_of_a_state_meet_different_chance():
@@ -445,15 +446,18 @@ def test_every_render_mode_shows_the_game_without_a_display(many, mode, capsys):
     env.step(np.ones(2, int) if many else 1)
     capsys.readouterr()
     shown = env.render()
-    pictures = shown if many else (shown,)
     if mode == "human":
         assert shown is None
         assert capsys.readouterr().out
-    elif mode == "ansi":
-        assert all(isinstance(p, str) and "\n" in p for p in pictures)
-    else:
-        assert all(p.dtype == np.uint8 and p.shape[2] == 3 for p in pictures)
-    assert len(pictures) == (2 if many and mode != "human" else 1)
+        return
+    pictures = shown if many else (shown,)
+    assert len(pictures) == (2 if many else 1)
+    for picture in pictures:
+        if mode == "ansi":
+            assert "\n" in picture
+        else:
+            assert picture.dtype == np.uint8
+            assert picture.shape[2] == 3
 
 
 def test_human_mode_prints_at_every_step_of_the_single_environment(capsys):
@@ -477,7 +481,7 @@ def test_wrappers_of_vector_environments_understand_it():
     env = DictInfoToList(env)
     _, infos = env.reset(seed=1)
     rng, returns = np.random.default_rng(1), []
-    for _ in range(30):
+    for _ in range(40):
         actions = [legal(info["action_mask"], rng) for info in infos]
         _, rewards, terminations, _, infos = env.step(np.array(actions))
         for game in np.flatnonzero(terminations):

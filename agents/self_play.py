@@ -1,0 +1,236 @@
+"""Games that the value network plays against itself, as rows to learn from.
+
+A row is the position between two turns: its inputs, the network's values of all seats there, and
+the exact expectation of those values after the next turn, over its die and with its best reply,
+which the lookahead of that turn computes anyway.
+
+Legend: `N` rows, `S` = 4 seats, `V` = 2 values: margin, win.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+from numpy.typing import NDArray
+
+from marrakech_env import chance, game
+from marrakech_env.actions import FIRST_PLACEMENT
+from marrakech_env.compile import kernel
+from marrakech_env.spec import MAX_PLAYERS, RuleSet
+from marrakech_env.state import LAY, OVER, STATE, STEER, STEER_AT_END, Int, Record, write_rules
+from marrakech_env.tables import NUM_PLACEMENTS
+
+from .value_inputs import NOBODY, NUM_INPUTS
+from .value_net import MAX_MARGIN, write_row
+from .value_search import TABLE, look_ahead, new_mind, value_between
+
+@dataclass
+class Games:
+    """Some finished games.
+
+    Attributes:
+        inputs: float32 (N, NUM_INPUTS).
+        seats: int8 (N, S): the seat of each slot, -1 none.
+        value: float32 (N, S, V), by seat: what the network says.
+        backup: float32 (N, S, V), by seat: the expectation after the next turn.
+        explored: bool (N,): whether the turn before the row was an exploring one.
+        last: bool (N,): whether it is the last row of its game.
+    """
+
+    inputs: NDArray[np.float32]
+    seats: NDArray[np.int8]
+    value: NDArray[np.float32]
+    backup: NDArray[np.float32]
+    explored: NDArray[np.bool_]
+    last: NDArray[np.bool_]
+
+    def targets(self, lam: float) -> NDArray[np.float32]:
+        """The lambda-return of every row, by seat: float32 (N, S, V).
+
+        It is the backup, corrected by what the value turned out to be later in the game as long
+        as no exploring turn comes between.
+        """
+        target = self.backup.copy()
+        _add_corrections(target, self.value, self.explored, self.last, lam)
+        return target
+
+
+class Player:
+    """Plays games in one thread."""
+
+    def __init__(self, rule_set: RuleSet, net: NDArray[np.void]) -> None:
+        """Takes the weights, a NET (1,); `mind['net']` may be overwritten between calls."""
+        self.mind = new_mind(net)
+        self._start = np.zeros(1, STATE)
+        write_rules(self._start, rule_set)
+        self._rows_a_game = rule_set.rugs * rule_set.num_players
+
+    def play(self, seed: int, first_game: int, num_games: int, epsilon: float) -> Games:
+        """Plays the games `first_game`, ... of a seed.
+
+        Args:
+            seed: 0..2**64-1; it and the game number fix dice and exploration.
+            first_game: Number of the first game.
+            num_games: How many.
+            epsilon: Chance that a steering, and that a placement, is drawn at random.
+        """
+        size = num_games * self._rows_a_game
+        games = Games(
+            inputs=np.empty((size, NUM_INPUTS), np.float32),
+            seats=np.empty((size, MAX_PLAYERS), np.int8),
+            value=np.zeros((size, MAX_PLAYERS, 2), np.float32),
+            backup=np.zeros((size, MAX_PLAYERS, 2), np.float32),
+            explored=np.zeros(size, np.bool_),
+            last=np.zeros(size, np.bool_),
+        )
+        clocks = np.zeros(num_games, chance.CLOCK)
+        chance.set_clocks(clocks, seed, first_game)
+        rows = _play(
+            np.zeros(1, STATE),
+            self._start,
+            clocks,
+            self.mind,
+            TABLE,
+            epsilon,
+            games.inputs,
+            games.seats,
+            games.value,
+            games.backup,
+            games.explored,
+            games.last,
+        )
+        return Games(*(array[:rows] for array in vars(games).values()))
+
+
+@kernel
+def _play(
+    states: NDArray[np.void],
+    template: NDArray[np.void],
+    clocks: NDArray[np.void],
+    minds: NDArray[np.void],
+    tables: NDArray[np.void],
+    epsilon: float,
+    inputs: NDArray[np.float32],
+    seats: NDArray[np.int8],
+    value: NDArray[np.float32],
+    backup: NDArray[np.float32],
+    explored: NDArray[np.bool_],
+    last: NDArray[np.bool_],
+) -> Int:
+    """Plays one game for each clock and writes its rows; returns how many."""
+    mind, table, state = minds[0], tables[0], states[0]
+    turn = mind.turn
+    row = 0
+    for i in range(len(clocks)):
+        # Exploration has a stream of its own, so that dice depend on the seed alone.
+        key = chance.absorb(clocks[i].game_key, np.uint64(2**32))
+        chance.start_next(states, 0, template, clocks[i : i + 1])
+        decision = 0
+        game_row = row
+        while state.phase != OVER:
+            mover = np.int64(state.player)
+            look_ahead(state, mind, table, True)
+            if row > game_row:
+                for seat in range(MAX_PLAYERS):
+                    backup[row - 1, seat, 0] = turn.seat_margin[seat]
+                    backup[row - 1, seat, 1] = turn.seat_win[seat]
+            decision += 1
+            is_explored = False
+            steering = turn.best
+            if steering != 1 or state.phase == STEER:
+                if chance.uniform(key, decision, 0) < epsilon:
+                    steering = np.int64(3 * chance.uniform(key, decision, 1))
+                    is_explored = True
+            chance.advance(state, steering, clocks[i])
+            laid, draw = -1, np.float32(1)
+            if state.phase == LAY:
+                placement = _best_placement(state, turn)
+                if chance.uniform(key, decision, 2) < epsilon:
+                    placement = _random_placement(state, chance.uniform(key, decision, 3))
+                    is_explored = True
+                laid = np.int64(state.next_colour[mover])
+                draw = mind.work.draw
+                chance.advance(state, placement + FIRST_PLACEMENT, clocks[i])
+                if state.phase == STEER and state.flags & STEER_AT_END and state.player == mover:
+                    look_ahead(state, mind, table, False)
+                    chance.advance(state, turn.best, clocks[i])
+                    laid, draw = -1, np.float32(1)
+            if state.phase == OVER:
+                break
+            _write(state, mover, laid, draw, mind, table, inputs, seats, value, row)
+            explored[row] = is_explored
+            last[row] = False
+            row += 1
+        if row > game_row:
+            last[row - 1] = True
+    return row
+
+
+@kernel
+def _best_placement(state: Record, turn: Record) -> Int:
+    """The best placement where the walk has ended."""
+    heading = 4 * np.int64(state.assam) + state.facing
+    for walk in range(turn.num_walks):
+        if turn.walk[walk] == heading:
+            return np.int64(turn.walk_placement[walk])
+    return -1
+
+
+@kernel
+def _random_placement(state: Record, uniform: float) -> Int:
+    """A legal placement, every one equally often."""
+    legal = game.legal_placements(state)
+    skip = np.int64(uniform * game.popcount(np.uint64(legal)))
+    for placement in range(NUM_PLACEMENTS):
+        if legal >> np.uint32(placement) & np.uint32(1):
+            if skip == 0:
+                return placement
+            skip -= 1
+    return -1
+
+
+@kernel
+def _write(
+    state: Record,
+    mover: Int,
+    laid: Int,
+    draw: float,
+    mind: Record,
+    table: Record,
+    inputs: NDArray[np.float32],
+    seats: NDArray[np.int8],
+    value: NDArray[np.float32],
+    row: Int,
+) -> None:
+    """Writes a row for the position between two turns."""
+    work, sums = mind.other_work, mind.sums
+    value_between(state, mover, laid, draw, work, mind, table)
+    write_row(work, table, inputs[row])
+    for seat in range(MAX_PLAYERS):
+        slot = work.slot_of_seat[seat]
+        seats[row, seat] = -1
+        value[row, seat, 0] = -MAX_MARGIN
+        value[row, seat, 1] = 0
+        if slot != NOBODY:
+            value[row, seat, 0] = sums.margin[slot]
+            value[row, seat, 1] = sums.win[slot]
+    for slot in range(work.num_slots):
+        seats[row, slot] = work.seat_of_slot[slot]
+
+
+@kernel
+def _add_corrections(
+    target: NDArray[np.float32],
+    value: NDArray[np.float32],
+    explored: NDArray[np.bool_],
+    last: NDArray[np.bool_],
+    lam: float,
+) -> None:
+    """Turns backups into lambda-returns, in place, from the last row to the first."""
+    for row in range(len(target) - 2, -1, -1):
+        if not last[row] and not explored[row + 1]:
+            for seat in range(MAX_PLAYERS):
+                for k in range(2):
+                    correction = target[row + 1, seat, k] - value[row + 1, seat, k]
+                    target[row, seat, k] += np.float32(lam) * correction

@@ -1,0 +1,253 @@
+"""Trains a value network by temporal differences in self-play.
+
+Each round plays some games with the averaged weights and learns from their rows: the target is the
+exact expectation after the next turn, mixed with the lambda-return. A run is fixed by its seed and
+the number of games, whatever the clock says and however many threads play.
+
+Legend: `N` rows, `S` = 4 slots, `V` = 2 values: margin, win.
+"""
+
+from __future__ import annotations
+
+import os
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import torch
+from torch import Tensor
+
+from marrakech_env.spec import MAX_PLAYERS, RuleSet, resolve_rules
+
+from .self_play import Games, Player
+from .value import WEIGHT_NAMES, ValueAgent, ValueHead, ValueModel, save
+from .value_inputs import LEAD_INPUT, LEAD_UNIT, NUM_INPUTS
+from .value_net import MARGIN_UNIT, NUM_HIDDEN, NUM_OUTPUTS, NUM_SUMS, empty_net
+
+@dataclass(frozen=True, slots=True)
+class Settings:
+    """How a network is trained.
+
+    Attributes:
+        games: Games that the schedules of step size and lambda stretch over.
+        games_a_round: Games between two looks at the weights.
+        rows_a_step: Rows of one step of Adam.
+        uses: How often each row is learned from.
+        learning_rate: Step size at the start.
+        last_learning_rate: Step size at the end, reached along a half cosine.
+        lam: Lambda at the start.
+        last_lam: Lambda at the end.
+        epsilon: Chance of a random steering, and of a random placement.
+        margin_weight: What a dirham of margin is worth beside a win.
+        margin_loss: Weight of the margin's error in the loss.
+        averaging: Steps that the averaged weights look back over.
+        workers: Threads that play.
+    """
+
+    games: int = 100_000
+    games_a_round: int = 256
+    rows_a_step: int = 512
+    uses: int = 4
+    learning_rate: float = 1e-3
+    last_learning_rate: float = 2e-5
+    lam: float = 0.3
+    last_lam: float = 0.05
+    epsilon: float = 0.05
+    margin_weight: float = 0.02
+    margin_loss: float = 0.25
+    averaging: float = 500.0
+    workers: int = 2
+
+
+class TDTrainer:
+    """Trains one network.
+
+    Attributes:
+        rule_set: The rules of the games.
+        settings: How it is trained.
+        num_games: Games learned from so far.
+    """
+
+    def __init__(
+        self,
+        num_players: int = 2,
+        rules: str | RuleSet = "official",
+        seed: int = 0,
+        settings: Settings | None = None,
+    ) -> None:
+        """Starts with small random weights.
+
+        Raises:
+            ValueError: Bad rules or number of players.
+        """
+        self.rule_set = resolve_rules(rules, num_players)
+        self.settings = settings or Settings()
+        self.seed = seed
+        self.num_games = 0
+        self.num_steps = 0
+        self._rng = np.random.default_rng(seed)
+        self._parameters = self._first_weights()
+        self._averages = {name: p.detach().clone() for name, p in self._parameters.items()}
+        self._optimizer = torch.optim.Adam(self._parameters.values(), fused=True)
+        self._net = empty_net(self.settings.margin_weight)
+        self._players = [Player(self.rule_set, self._net) for _ in range(self.settings.workers)]
+        self._pool = ThreadPoolExecutor(self.settings.workers)
+
+    def _first_weights(self) -> dict[str, Tensor]:
+        first = np.zeros((NUM_INPUTS, NUM_SUMS), np.float32)
+        first[:, :NUM_HIDDEN] = self._rng.normal(0, 0.1, (NUM_INPUTS, NUM_HIDDEN))
+        arrays = {
+            "first": first,
+            "bias": np.zeros(NUM_SUMS, np.float32),
+            "second": np.zeros((NUM_HIDDEN, NUM_OUTPUTS), np.float32),
+        }
+        return {n: torch.from_numpy(a).requires_grad_() for n, a in arrays.items()}
+
+    @property
+    def done(self) -> float:
+        """The part of the schedules that is behind, 0..1."""
+        return min(1.0, self.num_games / self.settings.games)
+
+    def round(self, done: float | None = None) -> dict[str, float]:
+        """Plays one round of games and learns from them.
+
+        Args:
+            done: Where the schedules stand, 0..1; None: as the number of games says.
+
+        Returns:
+            What happened: `games`, `rows`, `loss_margin`, `loss_win`.
+        """
+        done = self.done if done is None else done
+        settings = self.settings
+        games = self._play()
+        lam = settings.lam + (settings.last_lam - settings.lam) * done
+        share = 0.5 + 0.5 * np.cos(np.pi * done)
+        rate = settings.last_learning_rate + share * (
+            settings.learning_rate - settings.last_learning_rate
+        )
+        for group in self._optimizer.param_groups:
+            group["lr"] = float(rate)
+        losses = self._learn(games, lam)
+        self.num_games += settings.games_a_round
+        return {
+            "games": float(self.num_games),
+            "rows": float(len(games.inputs)),
+            "loss_margin": losses[0],
+            "loss_win": losses[1],
+        }
+
+    def _play(self) -> Games:
+        """A round of games, the same however many workers play them."""
+        settings = self.settings
+        self._write_net()
+        counts = [len(part) for part in np.array_split(range(settings.games_a_round), len(self._players))]
+        firsts = self.num_games + np.cumsum([0, *counts])
+        parts = list(
+            self._pool.map(
+                lambda player, first, count: player.play(
+                    self.seed, int(first), count, settings.epsilon
+                ),
+                self._players,
+                firsts[:-1],
+                counts,
+            )
+        )
+        return Games(
+            *(np.concatenate([vars(part)[name] for part in parts]) for name in vars(parts[0]))
+        )
+
+    def _write_net(self) -> None:
+        for name in WEIGHT_NAMES:
+            self._net[name][0] = self._averages[name].numpy()
+        for player in self._players:
+            player.mind["net"] = self._net
+
+    def _learn(self, games: Games, lam: float) -> tuple[float, float]:
+        """Steps of Adam over the rows in random order; returns the mean losses."""
+        settings = self.settings
+        inputs = torch.from_numpy(games.inputs)
+        taken = torch.from_numpy(games.seats >= 0)
+        seats = np.maximum(games.seats, 0).astype(np.int64)
+        by_slot = np.take_along_axis(games.targets(lam), seats[:, :, None], axis=1)
+        targets = torch.from_numpy(by_slot)
+        rows, size = len(inputs), settings.rows_a_step
+        totals, steps = np.zeros(2), 0
+        for _ in range(settings.uses):
+            order = torch.from_numpy(self._rng.permutation(rows))
+            for at in range(0, rows - size + 1, size):
+                index = order[at : at + size]
+                margin, win = self._losses(inputs[index], taken[index], targets[index])
+                self._optimizer.zero_grad()
+                (settings.margin_loss * margin + win).backward()  # type: ignore[no-untyped-call]
+                self._optimizer.step()
+                self._average()
+                totals += margin.item(), win.item()
+                steps += 1
+        margin_loss, win_loss = totals / max(steps, 1)
+        return float(margin_loss), float(win_loss)
+
+    def _losses(self, inputs: Tensor, taken: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
+        """Mean squared error of the margins in units, and cross entropy of the wins."""
+        sums = inputs @ self._parameters["first"] + self._parameters["bias"]
+        out = sums[:, NUM_HIDDEN:] + sums[:, :NUM_HIDDEN].relu() @ self._parameters["second"]
+        lead = inputs[:, LEAD_INPUT : LEAD_INPUT + MAX_PLAYERS] * (LEAD_UNIT / MARGIN_UNIT)
+        error = (lead + out[:, :MAX_PLAYERS] - targets[:, :, 0] / MARGIN_UNIT) * taken
+        margin = (error * error).sum() / taken.sum()
+        logits = out[:, MAX_PLAYERS:].masked_fill(~taken, -1e9)
+        win = targets[:, :, 1].clamp(0, 1) * taken
+        win = win / win.sum(1, keepdim=True).clamp_min(1e-6)
+        return margin, -(win * logits.log_softmax(1)).sum(1).mean()
+
+    def _average(self) -> None:
+        """Moves the averaged weights; early ones are forgotten sooner."""
+        self.num_steps += 1
+        share = 1 / min(self.settings.averaging, 1 + 0.2 * self.num_steps)
+        for name, parameter in self._parameters.items():
+            self._averages[name].lerp_(parameter.detach(), share)
+
+    def model(self) -> ValueModel:
+        """The averaged weights of now, as a model."""
+        head = ValueHead(
+            num_players=self.rule_set.num_players,
+            rules=str(self.rule_set),
+            games=self.num_games,
+            margin_weight=self.settings.margin_weight,
+            trained_by=f"marrakech_agents.td, seed {self.seed}",
+        )
+        weights = {name: average.numpy() for name, average in self._averages.items()}
+        return ValueModel.from_weights(head, weights)
+
+    def agent(self) -> ValueAgent:
+        """The agent of now."""
+        return ValueAgent(self.model())
+
+    def save(self, folder: str | os.PathLike[str], name: str = "model") -> None:
+        """Writes the model of now, see `value.save`.
+
+        Raises:
+            OSError: The folder cannot be written.
+        """
+        save(folder, self.model(), name)
+
+    def state(self) -> dict[str, Any]:
+        """Everything that `restore` needs: tensors and plain values."""
+        return {
+            "parameters": {name: p.detach().clone() for name, p in self._parameters.items()},
+            "averages": {name: average.clone() for name, average in self._averages.items()},
+            "optimizer": self._optimizer.state_dict(),
+            "num_games": self.num_games,
+            "num_steps": self.num_steps,
+            "rng": self._rng.bit_generator.state,
+        }
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Goes back to a `state` of a trainer with the same arguments."""
+        with torch.no_grad():
+            for name in WEIGHT_NAMES:
+                self._parameters[name].copy_(state["parameters"][name])
+                self._averages[name].copy_(state["averages"][name])
+        self._optimizer.load_state_dict(state["optimizer"])
+        self.num_games = state["num_games"]
+        self.num_steps = state["num_steps"]
+        self._rng.bit_generator.state = state["rng"]

@@ -1,0 +1,277 @@
+"""The value agent: a network over the positions between turns, with one full turn of lookahead.
+
+When steering it looks at all three steerings, all rolls and all placements after them, when laying
+at all placements, and takes what leads to the best position on average. Its worth of a position is
+the win chance plus a little for the margin, as the network was trained by self-play (`td`).
+
+The networks of the package are files in `weights/`, one for each number of players. A model is two
+files, `model.json` (or NAME.json) that says what it is, and the weights that it names; neither can
+carry code. Playing needs NumPy and Numba alone.
+
+Legend: `B` games, `A` = 15 actions.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass, fields
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from marrakech_env.actions import NUM_ACTIONS
+from marrakech_env.spec import check_num_players, resolve_rules
+from marrakech_env.state import State, States, as_states, one_state
+
+from . import tensors
+from .runs import write_atomically
+from .value_net import NET, empty_net
+from .value_search import MIND, TABLE, new_mind, value_actions
+
+FORMAT: Final = 1
+"""Version of the two files; another one is refused."""
+WEIGHTS_FOLDER: Final = Path(__file__).parent / "weights"
+
+
+@dataclass(frozen=True, slots=True)
+class ValueHead:
+    """What `model.json` says about a model.
+
+    Attributes:
+        num_players: The number of players that it was trained for.
+        rules: The RULES text of its training games.
+        games: Games that it learned from.
+        margin_weight: What a dirham of margin is worth beside a win.
+        trained_by: The command or program, for people.
+    """
+
+    num_players: int
+    rules: str
+    games: int
+    margin_weight: float
+    trained_by: str
+
+
+@dataclass(frozen=True, slots=True)
+class ValueModel:
+    """A head and its weights, checked.
+
+    Attributes:
+        head: What the model is.
+        net: NET (1,).
+    """
+
+    head: ValueHead
+    net: NDArray[np.void]
+
+    @classmethod
+    def from_weights(cls, head: ValueHead, weights: tensors.Tensors) -> ValueModel:
+        """Checks head and weights.
+
+        Raises:
+            ValueError: They do not fit this version of the package.
+        """
+        check_num_players(head.num_players)
+        resolve_rules(head.rules, head.num_players)
+        net = empty_net(head.margin_weight)
+        for name in WEIGHT_NAMES:
+            wanted = NET[name].shape
+            if name not in weights or weights[name].shape != wanted:
+                found = weights[name].shape if name in weights else "nothing"
+                raise ValueError(f"the weights {name!r} have shape {wanted}, found: {found}")
+            if not np.isfinite(weights[name]).all():
+                raise ValueError(f"the weights {name!r} hold numbers that are not finite")
+            net[name][0] = weights[name]
+        return cls(head, net)
+
+    def weights(self) -> dict[str, NDArray[np.float32]]:
+        """The tensors as they are kept in a file."""
+        return {name: self.net[name][0] for name in WEIGHT_NAMES}
+
+
+WEIGHT_NAMES: Final = ("first", "bias", "second")
+
+
+@dataclass(frozen=True, slots=True)
+class ActionValue:
+    """What an action is worth to the player to move.
+
+    Attributes:
+        action: The action.
+        worth: What the agent compares: win + margin_weight * margin.
+        margin: Expected final score minus the best among the others, in dirhams.
+        win: Expected share of the win.
+    """
+
+    action: int
+    worth: float
+    margin: float
+    win: float
+
+
+class ValueAgent:
+    """Plays the action of the greatest worth, or draws one at a temperature above 0."""
+
+    def __init__(
+        self,
+        model: ValueModel | None = None,
+        temperature: float = 0.0,
+        name: str = "value",
+    ) -> None:
+        """Takes a model, or the networks of the package.
+
+        Args:
+            model: A model for one number of players; None: those of the package, any number.
+            temperature: 0 plays the best action; above, actions are drawn with a chance that
+                falls by the factor e for each `temperature` of worth that they lose (0.05 is
+                noticeably weaker).
+            name: Display name.
+
+        Raises:
+            ValueError: A bad temperature.
+        """
+        if not temperature >= 0:
+            raise ValueError(f"temperature must be at least 0, not {temperature!r}")
+        self.temperature = temperature
+        self.name = name
+        self.num_players: int | None = None
+        self._minds: dict[int, NDArray[np.void]] = {}
+        if model is not None:
+            self.num_players = model.head.num_players
+            self._minds[model.head.num_players] = new_mind(model.net)
+
+    def act(self, states: States, rng: np.random.Generator) -> NDArray[np.int64]:
+        """Decides for the player to move: int64 (B,), -1 in a finished game.
+
+        Raises:
+            ValueError: The games have another number of players than the model.
+        """
+        states = as_states(states)
+        noise = np.zeros((0, NUM_ACTIONS))
+        if self.temperature > 0:  # the largest with Gumbel noise is a draw from the softmax
+            noise = self.temperature * rng.gumbel(size=(len(states), NUM_ACTIONS))
+        actions = np.empty(len(states), np.int64)
+        mind = self._mind(states)
+        value_actions(states, mind, TABLE, noise, np.zeros((0, NUM_ACTIONS, 3)), actions)
+        return actions
+
+    def analyse(self, state: State) -> list[ActionValue]:
+        """What each legal action of a state is worth, the best first.
+
+        Raises:
+            ValueError: Not one state, or another number of players than the model.
+        """
+        states = one_state(state).reshape(1)
+        values = np.zeros((1, NUM_ACTIONS, 3))
+        value_actions(
+            states,
+            self._mind(states),
+            TABLE,
+            np.zeros((0, NUM_ACTIONS)),
+            values,
+            np.zeros(1, np.int64),
+        )
+        rows = [ActionValue(a, *map(float, values[0, a])) for a in range(NUM_ACTIONS)]
+        return sorted(
+            (row for row in rows if row.worth > -np.inf), key=lambda row: (-row.worth, row.action)
+        )
+
+    def _mind(self, states: States) -> NDArray[np.void]:
+        """Weights and scratch for the number of players of these games."""
+        players = int(states["num_players"][0]) if len(states) else self.num_players or 2
+        if self.num_players not in (None, players):
+            raise ValueError(
+                f"agent {self.name!r} is made for {self.num_players} players, not for {players}"
+            )
+        if players not in self._minds:
+            path = WEIGHTS_FOLDER / f"value-{players}.json"
+            self._minds[players] = new_mind(load_model(path).net)
+        return self._minds[players]
+
+
+def save(
+    folder: str | os.PathLike[str], model: ValueModel, name: str = "model"
+) -> None:
+    """Writes a model into a folder so that at any moment an old or the new one is whole.
+
+    Args:
+        folder: Where; it must exist.
+        model: The model.
+        name: Of the JSON file, without `.json`.
+
+    Raises:
+        OSError: The folder cannot be written.
+    """
+    data = tensors.to_bytes(model.weights())
+    digest = hashlib.sha256(data).hexdigest()
+    file = f"{name}-{digest[:12]}.safetensors"
+    description = {
+        "kind": "value",
+        "format": FORMAT,
+        "weights": file,
+        "sha256": digest,
+        **asdict(model.head),
+    }
+    write_atomically(Path(folder) / file, data)
+    write_atomically(
+        Path(folder) / f"{name}.json", (json.dumps(description, indent=2) + "\n").encode()
+    )
+    for old in Path(folder).glob(f"{name}-*.safetensors"):
+        if old.name != file:
+            old.unlink(missing_ok=True)
+
+
+def load_model(description: str | os.PathLike[str]) -> ValueModel:
+    """Loads a model from the path of its JSON file, or of the folder that holds `model.json`.
+
+    Raises:
+        ValueError: The files are missing, damaged, or made for another version of the package.
+    """
+    path = Path(description)
+    path = path / "model.json" if path.is_dir() else path
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+        if not isinstance(content, dict) or content.get("kind") != "value":
+            raise ValueError("it does not describe a model of kind 'value'")
+        if content.get("format") != FORMAT:
+            raise ValueError(f"its format is {content.get('format')!r}; known: {FORMAT}")
+        file = Path(str(content.get("weights")))
+        if file.name != str(file):
+            raise ValueError(f"the weights {str(file)!r} must lie beside it")
+        data = (path.parent / file).read_bytes()
+        if hashlib.sha256(data).hexdigest() != content.get("sha256"):
+            raise ValueError(f"the weights in {file} are damaged: their SHA-256 differs")
+        return ValueModel.from_weights(_head_from(content), tensors.from_bytes(data))
+    except (OSError, ValueError) as error:
+        raise ValueError(f"model {os.fspath(path)!r} cannot be loaded: {error}") from error
+
+
+def load(description: str | os.PathLike[str], temperature: float = 0.0) -> ValueAgent:
+    """The agent of a model, see `load_model`.
+
+    Raises:
+        ValueError: As `load_model`.
+    """
+    path = Path(description)
+    folder = path if path.is_dir() else path.parent
+    return ValueAgent(load_model(path), temperature, name=folder.name or "value")
+
+
+def _head_from(content: Mapping[str, Any]) -> ValueHead:
+    """The head in the content of the JSON file, with every field of its type."""
+    values: dict[str, Any] = {}
+    kinds: dict[str, tuple[type, ...]] = {"int": (int,), "str": (str,), "float": (float, int)}
+    for field in fields(ValueHead):
+        value = content.get(field.name)
+        if not isinstance(value, kinds[str(field.type)]) or isinstance(value, bool):
+            raise ValueError(f"the field {field.name!r} must be of type {field.type}: {value!r}")
+        values[field.name] = value
+    return ValueHead(**values)
+
+
+assert MIND["net"] == NET

@@ -1,0 +1,233 @@
+"""The value network: one hidden layer beside linear skips, as a compiled kernel.
+
+    acc   = bias + sum over inputs of input * first[input]       72 numbers
+    out   = acc[64:] + relu(acc[:64]) @ second                   8 numbers
+    margin of slot s = lead of slot s + 10 * out[s]              dirhams, within +-30
+    win   of slot s  = softmax over the taken slots of out[4 + s]
+
+`value_inputs` says what the inputs and the slots are. The skips are eight more columns of the first
+layer, so that they cost nothing of their own. Inputs that all placements of a rug share are added
+up once (`start`), and of the sparse ones only the rows of the squares that the rug covers change.
+
+`margin` is the final score minus the best among the others, `win` the share of the win.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from marrakech_env import game
+from marrakech_env.compile import kernel
+from marrakech_env.spec import MAX_PLAYERS, NUM_CELLS, NUM_COLOURS
+from marrakech_env.state import Int, Record
+
+from .value_inputs import (
+    ASSAM,
+    NO_REGION,
+    NOBODY,
+    NOWHERE,
+    NUM_DENSE,
+    NUM_INPUTS,
+    NUM_VARYING,
+    SEEN,
+    WINDOW,
+    squares_of,
+    write_inputs,
+    write_scores,
+)
+
+NUM_HIDDEN: Final = 64
+NUM_OUTPUTS: Final = 2 * MAX_PLAYERS
+NUM_SUMS: Final = NUM_HIDDEN + NUM_OUTPUTS
+MAX_MARGIN: Final = 30.0
+"""Margins are cut there; an eliminated player has the worst one, a last survivor the best."""
+MARGIN_UNIT: Final = 10.0
+
+NET: Final = np.dtype(
+    [
+        ("first", np.float32, (NUM_INPUTS, NUM_SUMS)),
+        ("bias", np.float32, (NUM_SUMS,)),
+        ("second", np.float32, (NUM_HIDDEN, NUM_OUTPUTS)),
+        ("margin_weight", np.float32),
+    ],
+    align=True,
+)
+"""The weights. A move's worth is win + margin_weight * margin (in dirhams)."""
+SUMS: Final = np.dtype(
+    [
+        ("base", np.float32, (NUM_SUMS,)),  # what all placements of a rug share
+        ("acc", np.float32, (NUM_SUMS,)),
+        ("out", np.float32, (NUM_OUTPUTS,)),
+        ("margin", np.float32, (MAX_PLAYERS,)),  # by slot
+        ("win", np.float32, (MAX_PLAYERS,)),  # by slot
+    ],
+    align=True,
+)
+"""What the network makes of the position in a WORK record."""
+
+_WINDOW_SIZE = WINDOW * WINDOW
+
+
+@kernel
+def start(work: Record, tables: Record, net: Record, sums: Record) -> None:
+    """Adds up what all placements share, into `sums.base`; after `value_inputs.look`."""
+    base = sums.base
+    for k in range(NUM_SUMS):
+        base[k] = net.bias[k] + net.first[ASSAM + tables.assam[4 * work.assam + _facing(work)], k]
+    for i in range(NUM_VARYING, NUM_DENSE):
+        value = work.inputs[i]
+        if value != 0:
+            for k in range(NUM_SUMS):
+                base[k] += value * net.first[np.uint64(i), k]
+    for region in range(work.num_regions):
+        bits = work.bits[region]
+        colour_slot = work.colour_slot[work.region_colour[region]]
+        for cell in range(NUM_CELLS):
+            if bits & game.cell_bit(cell):
+                row = _window_row(work, tables, cell, colour_slot)
+                if row >= 0:
+                    for k in range(NUM_SUMS):
+                        base[k] += net.first[np.uint64(row), k]
+
+
+@kernel
+def _facing(work: Record) -> Int:
+    return work.look & 3
+
+
+@kernel
+def _window_row(work: Record, tables: Record, cell: Int, colour_slot: Int) -> Int:
+    """The input of a coloured square, -1 where it is not seen."""
+    seen = tables.seen[4 * work.assam + _facing(work), cell]
+    return -1 if seen == NOWHERE else SEEN + _WINDOW_SIZE * colour_slot + seen
+
+
+@kernel
+def evaluate(
+    work: Record, tables: Record, net: Record, sums: Record, first: Int, second: Int
+) -> None:
+    """Writes margin and win of all slots for the board as looked at.
+
+    Args:
+        work: After `look`, and after `lay` where a rug has been laid on it.
+        tables: Of `value_inputs.build_tables`.
+        net: The weights.
+        sums: Prepared by `start`; gets the values.
+        first: A cell of the rug laid, or -1 for none.
+        second: Its other cell.
+    """
+    if work.turns == 0 or work.num_slots == 1:
+        write_final(work, sums)
+        return
+    write_inputs(work, tables)
+    acc = sums.acc
+    for k in range(NUM_SUMS):
+        acc[k] = sums.base[k]
+    if first >= 0:
+        _recolour(work, tables, net, sums, first)
+        _recolour(work, tables, net, sums, second)
+    for i in range(NUM_VARYING):
+        value = work.inputs[i]
+        if value != 0:
+            for k in range(NUM_SUMS):
+                acc[k] += value * net.first[np.uint64(i), k]
+    out = sums.out
+    for o in range(NUM_OUTPUTS):
+        out[o] = acc[NUM_HIDDEN + o]
+    for k in range(NUM_HIDDEN):
+        value = max(acc[k], np.float32(0))
+        for o in range(NUM_OUTPUTS):
+            out[o] += value * net.second[np.uint64(k), o]
+    limit = np.float32(MAX_MARGIN)
+    highest = out[MAX_PLAYERS]
+    for slot in range(work.num_slots):
+        margin = work.lead[slot] + np.float32(MARGIN_UNIT) * out[slot]
+        sums.margin[slot] = max(min(margin, limit), -limit)
+        highest = max(highest, out[MAX_PLAYERS + slot])
+    total = np.float32(0)
+    for slot in range(work.num_slots):
+        sums.win[slot] = np.exp(out[MAX_PLAYERS + slot] - highest)
+        total += sums.win[slot]
+    for slot in range(work.num_slots):
+        sums.win[slot] /= total
+
+
+@kernel
+def _recolour(work: Record, tables: Record, net: Record, sums: Record, cell: Int) -> None:
+    """Corrects the sums for a square that the rug of slot 0 covers."""
+    region = work.region_of[cell]
+    acc = sums.acc
+    if region != NO_REGION:
+        colour = work.region_colour[region]
+        if colour == work.laid:
+            return
+        row = _window_row(work, tables, cell, work.colour_slot[colour])
+        if row >= 0:
+            for k in range(NUM_SUMS):
+                acc[k] -= net.first[np.uint64(row), k]
+    row = _window_row(work, tables, cell, work.colour_slot[work.laid])
+    if row >= 0:
+        for k in range(NUM_SUMS):
+            acc[k] += net.first[np.uint64(row), k]
+
+
+@kernel
+def write_final(work: Record, sums: Record) -> None:
+    """Writes margin and win of all slots where the game is over on the board as looked at."""
+    write_scores(work)
+    limit = np.float32(MAX_MARGIN)
+    best, winners = -1.0, 0
+    for slot in range(work.num_slots):
+        if work.num_slots == 1:
+            sums.margin[slot] = limit
+        else:
+            sums.margin[slot] = max(min(work.lead[slot], limit), -limit)
+        standing = _standing(work, slot)
+        if standing > best:
+            best, winners = standing, 1
+        elif standing == best:
+            winners += 1
+    for slot in range(work.num_slots):
+        won = _standing(work, slot) == best
+        sums.win[slot] = np.float32(1) / np.float32(winners) if won else np.float32(0)
+
+
+@kernel
+def _standing(work: Record, slot: Int) -> float:
+    """Orders the slots by score, then by the tie break."""
+    tie = squares_of(work, slot) if work.by_squares else work.money[slot]
+    return np.float64(work.score[slot]) * 65536 + tie
+
+
+@kernel
+def write_row(work: Record, tables: Record, row: NDArray[np.float32]) -> None:
+    """Writes all inputs of the board as looked at, for learning.
+
+    Args:
+        work: After `evaluate`.
+        tables: Of `value_inputs.build_tables`.
+        row: float32 (NUM_INPUTS,), overwritten.
+    """
+    for i in range(NUM_DENSE):
+        row[i] = work.inputs[i]
+    for i in range(NUM_DENSE, NUM_INPUTS):
+        row[i] = 0
+    row[ASSAM + tables.assam[4 * work.assam + _facing(work)]] = 1
+    for colour in range(NUM_COLOURS):
+        if work.slot_of_colour[colour] == NOBODY:
+            continue
+        for cell in range(NUM_CELLS):
+            if work.boards[colour] & game.cell_bit(cell):
+                seen = _window_row(work, tables, cell, work.colour_slot[colour])
+                if seen >= 0:
+                    row[seen] = 1
+
+
+def empty_net(margin_weight: float) -> NDArray[np.void]:
+    """NET (1,) with all weights 0: a position is worth what the score says."""
+    net = np.zeros(1, NET)
+    net["margin_weight"] = margin_weight
+    return net

@@ -1,0 +1,368 @@
+"""One full turn of exact lookahead with the value network: steering, die, payment, placement.
+
+Legend: *worth* of a position for a seat = win + margin_weight * margin, see `value_net`. A *walk*
+is one of the at most 12 headings where a turn's walk can end; walks that end alike are valued once.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from marrakech_env import game
+from marrakech_env.actions import FIRST_PLACEMENT, NUM_ACTIONS
+from marrakech_env.compile import kernel
+from marrakech_env.spec import MAX_PLAYERS
+from marrakech_env.state import LAY, OVER, STATE, STEER, STEER_AT_END, WALK, Int, Record, States
+from marrakech_env.tables import DIE_PROBABILITY, FIRST_CELL, NUM_PLACEMENTS, SECOND_CELL
+
+from .value_inputs import (
+    NUM_FACES,
+    NUM_STEERINGS,
+    TABLES,
+    WORK,
+    build_tables,
+    lay,
+    look,
+    next_walker,
+    prepare,
+)
+from .value_net import MAX_MARGIN, NET, SUMS, evaluate, start, write_final
+
+_WALKS = NUM_STEERINGS * NUM_FACES
+TURN: Final = np.dtype(
+    [
+        ("worth", np.float64, (NUM_ACTIONS,)),  # by action, for the mover; -inf where not legal
+        ("margin", np.float64, (NUM_ACTIONS,)),
+        ("win", np.float64, (NUM_ACTIONS,)),
+        ("best", np.int64),  # the action of the greatest worth
+        ("seat_margin", np.float64, (MAX_PLAYERS,)),  # of all seats after the best action
+        ("seat_win", np.float64, (MAX_PLAYERS,)),
+        ("num_walks", np.int64),
+        ("walk", np.int64, (_WALKS,)),  # the headings of the walks
+        ("walk_placement", np.int64, (_WALKS,)),  # the best placement there, -1 without one
+        ("walk_worth", np.float64, (_WALKS,)),  # for the mover
+        ("walk_margin", np.float64, (_WALKS, MAX_PLAYERS)),  # by seat
+        ("walk_win", np.float64, (_WALKS, MAX_PLAYERS)),
+        ("of_placement", np.float64, (NUM_PLACEMENTS, 3)),  # worth, margin, win for the mover
+    ],
+    align=True,
+)
+"""What a lookahead finds out."""
+
+MIND: Final = np.dtype(
+    [
+        ("net", NET),
+        ("work", WORK),
+        ("other_work", WORK),  # for positions off the main line
+        ("sums", SUMS),
+        ("turn", TURN),
+        ("after", STATE),  # the position after a walk
+    ],
+    align=True,
+)
+"""Weights and scratch of one thread, in one record."""
+
+TABLE: Final = build_tables()
+"""TABLES (1,). An argument of kernels: too large to be compiled in."""
+
+
+@kernel
+def look_ahead(state: Record, mind: Record, tables: Record, everybody: bool) -> None:
+    """Values all actions of the player to move, into `mind.turn`.
+
+    Args:
+        state: An unfinished game.
+        mind: Weights and scratch.
+        tables: `TABLE[0]`.
+        everybody: Whether `seat_margin` and `seat_win` are wanted for the other seats too.
+    """
+    turn = mind.turn
+    for action in range(NUM_ACTIONS):
+        turn.worth[action] = -np.inf
+        turn.margin[action] = 0
+        turn.win[action] = 0
+    turn.num_walks = 0
+    if state.phase == LAY:
+        _value_lay_phase(state, mind, tables)
+    elif state.phase == STEER and state.flags & STEER_AT_END:
+        _value_late_steering(state, mind, tables)
+    else:
+        _value_walks(state, mind, tables, everybody)
+
+
+@kernel
+def _prepare_rug(state: Record, work: Record) -> None:
+    """Prepares the board for the mover's next rug."""
+    mover = np.int64(state.player)
+    laid = np.int64(state.next_colour[mover])
+    if laid < 0:  # a player without a rug, from a text: he walks and lays nothing
+        laid = 2 * mover if game.has_two_colours(state) else mover
+    lower, upper = game.next_colour_weights(state)
+    draw = np.float32(1)
+    if lower + upper > 0:
+        draw = np.float32(upper if laid & 1 else lower) / np.float32(lower + upper)
+    prepare(state, mover, next_walker(state, mover), laid, False, draw, work)
+
+
+@kernel
+def _value_walks(state: Record, mind: Record, tables: Record, everybody: bool) -> None:
+    """A turn from its walk on: the mean over the die of the best placement."""
+    turn = mind.turn
+    mover = np.int64(state.player)
+    _prepare_rug(state, mind.work)
+    turn.best = -1
+    for steering in range(NUM_STEERINGS):
+        if state.phase == WALK and steering != 1:
+            continue
+        worth, margin, win = 0.0, 0.0, 0.0
+        for steps in range(1, NUM_FACES + 1):
+            walk = _value_walk(state, steering, steps, mind, tables, everybody)
+            chance = DIE_PROBABILITY[steps]
+            worth += chance * turn.walk_worth[walk]
+            margin += chance * turn.walk_margin[walk, mover]
+            win += chance * turn.walk_win[walk, mover]
+        turn.worth[steering] = worth
+        turn.margin[steering] = margin
+        turn.win[steering] = win
+        if turn.best < 0 or worth > turn.worth[turn.best]:
+            turn.best = steering
+    for seat in range(MAX_PLAYERS):
+        turn.seat_margin[seat] = 0
+        turn.seat_win[seat] = 0
+    for steps in range(1, NUM_FACES + 1):
+        walk = _value_walk(state, turn.best, steps, mind, tables, everybody)
+        for seat in range(MAX_PLAYERS):
+            turn.seat_margin[seat] += DIE_PROBABILITY[steps] * turn.walk_margin[walk, seat]
+            turn.seat_win[seat] += DIE_PROBABILITY[steps] * turn.walk_win[walk, seat]
+
+
+@kernel
+def _value_walk(
+    state: Record, steering: Int, steps: Int, mind: Record, tables: Record, everybody: bool
+) -> Int:
+    """The index in `mind.turn` of a walk, valued if it is new."""
+    turn, after = mind.turn, mind.after
+    _copy_state(state, after)
+    game.step(after, steering, steps)
+    heading = 4 * np.int64(after.assam) + after.facing
+    for walk in range(turn.num_walks):
+        if turn.walk[walk] == heading:
+            return walk
+    walk = np.int64(turn.num_walks)
+    turn.num_walks += 1
+    turn.walk[walk] = heading
+    if after.phase == LAY:
+        _value_placements(after, walk, mind, tables)
+    else:
+        _value_without_rug(state, walk, mind, tables, everybody)
+    return walk
+
+
+@kernel
+def _copy_state(state: Record, to: Record) -> None:
+    """Copies all that the rules look at."""
+    for colour in range(4):
+        to.colour_boards[colour] = state.colour_boards[colour]
+        to.money[colour] = state.money[colour]
+        to.rugs[colour] = state.rugs[colour]
+        to.next_colour[colour] = state.next_colour[colour]
+        to.eliminated[colour] = state.eliminated[colour]
+    to.links_east = state.links_east
+    to.links_south = state.links_south
+    to.player = state.player
+    to.phase = state.phase
+    to.num_players = state.num_players
+    to.assam = state.assam
+    to.facing = state.facing
+    to.colour_rule = state.colour_rule
+    to.flags = state.flags
+
+
+@kernel
+def _value_placements(state: Record, walk: Int, mind: Record, tables: Record) -> None:
+    """All placements of a state to lay whose board is prepared in `mind.work`."""
+    turn, work, sums, net = mind.turn, mind.work, mind.sums, mind.net
+    legal = game.legal_placements(state)
+    for slot in range(work.num_slots):
+        work.money[slot] = state.money[work.seat_of_slot[slot]]
+    heading = 4 * np.int64(state.assam) + state.facing
+    late = (state.flags & STEER_AT_END) != 0
+    for placement in range(NUM_PLACEMENTS):
+        turn.of_placement[placement, 0] = -np.inf
+    turn.walk_worth[walk] = -np.inf
+    turn.walk_placement[walk] = -1
+    for steering in range(NUM_STEERINGS if late else 1):
+        turned = heading
+        if late:
+            turned = (heading & ~3) | ((heading + steering + 3) & 3)
+        look(work, tables, turned, late)
+        start(work, tables, net, sums)
+        for placement in range(NUM_PLACEMENTS):
+            if not legal >> np.uint32(placement) & np.uint32(1):
+                continue
+            first = np.int64(FIRST_CELL[heading, placement])
+            second = np.int64(SECOND_CELL[heading, placement])
+            lay(work, tables, first, second)
+            evaluate(work, tables, net, sums, first, second)
+            worth = np.float64(sums.win[0] + net.margin_weight * sums.margin[0])
+            if worth > turn.of_placement[placement, 0]:
+                turn.of_placement[placement, 0] = worth
+                turn.of_placement[placement, 1] = sums.margin[0]
+                turn.of_placement[placement, 2] = sums.win[0]
+            if worth > turn.walk_worth[walk]:
+                turn.walk_worth[walk] = worth
+                turn.walk_placement[walk] = placement
+                _keep_walk(walk, work, sums, turn)
+
+
+@kernel
+def _keep_walk(walk: Int, work: Record, sums: Record, turn: Record) -> None:
+    """Writes the values of all seats from those of the slots."""
+    for seat in range(MAX_PLAYERS):
+        turn.walk_margin[walk, seat] = -MAX_MARGIN
+        turn.walk_win[walk, seat] = 0
+    for slot in range(work.num_slots):
+        seat = work.seat_of_slot[slot]
+        turn.walk_margin[walk, seat] = sums.margin[slot]
+        turn.walk_win[walk, seat] = sums.win[slot]
+
+
+@kernel
+def _value_without_rug(
+    state: Record, walk: Int, mind: Record, tables: Record, everybody: bool
+) -> None:
+    """A walk after which the mover lays nothing: he is out, or had no rug."""
+    turn, after = mind.turn, mind.after
+    mover = np.int64(state.player)
+    turn.walk_placement[walk] = -1
+    work, sums = mind.other_work, mind.sums
+    if everybody or not after.eliminated[mover]:
+        value_between(after, mover, -1, np.float32(1), work, mind, tables)
+        _keep_walk(walk, work, sums, turn)
+    else:
+        turn.walk_margin[walk, mover] = -MAX_MARGIN
+        turn.walk_win[walk, mover] = 0
+    turn.walk_worth[walk] = (
+        turn.walk_win[walk, mover] + mind.net.margin_weight * turn.walk_margin[walk, mover]
+    )
+
+
+@kernel
+def value_between(
+    state: Record, mover: Int, laid: Int, draw: float, work: Record, mind: Record, tables: Record
+) -> None:
+    """Values a position between two turns, from nothing, into `mind.sums` by the slots of `work`.
+
+    Args:
+        state: The game once `mover` has ended his turn, also a finished one.
+        mover: The seat that had the last turn.
+        laid: The colour he laid, -1 if none.
+        draw: Chance that his next rug has that colour.
+        work: Where to prepare it.
+        mind: Weights and scratch.
+        tables: `TABLE[0]`.
+    """
+    if laid < 0:
+        laid = np.int64(state.next_colour[mover])
+        if laid < 0:
+            laid = 2 * mover if game.has_two_colours(state) else mover
+    prepare(state, mover, np.int64(state.player), laid, True, draw, work)
+    look(work, tables, 4 * np.int64(state.assam) + state.facing, state.phase == WALK)
+    if state.phase == OVER:
+        write_final(work, mind.sums)
+    else:
+        start(work, tables, mind.net, mind.sums)
+        evaluate(work, tables, mind.net, mind.sums, -1, -1)
+
+
+@kernel
+def _value_lay_phase(state: Record, mind: Record, tables: Record) -> None:
+    turn = mind.turn
+    _prepare_rug(state, mind.work)
+    turn.num_walks = 1
+    _value_placements(state, 0, mind, tables)
+    for placement in range(NUM_PLACEMENTS):
+        action = placement + FIRST_PLACEMENT
+        turn.worth[action] = turn.of_placement[placement, 0]
+        if turn.worth[action] > -np.inf:
+            turn.margin[action] = turn.of_placement[placement, 1]
+            turn.win[action] = turn.of_placement[placement, 2]
+    turn.best = turn.walk_placement[0] + FIRST_PLACEMENT
+    for seat in range(MAX_PLAYERS):
+        turn.seat_margin[seat] = turn.walk_margin[0, seat]
+        turn.seat_win[seat] = turn.walk_win[0, seat]
+
+
+@kernel
+def _value_late_steering(state: Record, mind: Record, tables: Record) -> None:
+    """Steering at the end of a turn: three positions between two turns."""
+    turn, after, work, sums = mind.turn, mind.after, mind.work, mind.sums
+    mover = np.int64(state.player)
+    turn.best = 0
+    for steering in range(NUM_STEERINGS):
+        _copy_state(state, after)
+        game.step(after, steering, -1)
+        value_between(after, mover, -1, np.float32(1), work, mind, tables)
+        slot = work.slot_of_seat[mover]
+        turn.margin[steering] = sums.margin[slot]
+        turn.win[steering] = sums.win[slot]
+        turn.worth[steering] = sums.win[slot] + mind.net.margin_weight * sums.margin[slot]
+        if steering == 0 or turn.worth[steering] > turn.worth[turn.best]:
+            turn.best = steering
+            _keep_walk(0, work, sums, turn)
+    for seat in range(MAX_PLAYERS):
+        turn.seat_margin[seat] = turn.walk_margin[0, seat]
+        turn.seat_win[seat] = turn.walk_win[0, seat]
+
+
+@kernel
+def value_actions(
+    states: States,
+    minds: NDArray[np.void],
+    tables: NDArray[Any],
+    noise: NDArray[np.float64],
+    out: NDArray[np.float64],
+    actions: NDArray[np.int64],
+) -> None:
+    """Values the actions of a batch and chooses one each.
+
+    Args:
+        states: STATE (B,).
+        minds: MIND (1,).
+        tables: `TABLE`.
+        noise: float64 (B, 15), added to the worth before the best is chosen; or (0, 15).
+        out: float64 (B, 15, 3): worth, margin and win of each action; or (0, 15, 3).
+        actions: int64 (B,), gets the choice, -1 where the game is over.
+    """
+    mind = minds[0]
+    turn = mind.turn
+    for i in range(len(states)):
+        actions[i] = -1
+        if states[i].phase == OVER:
+            continue
+        look_ahead(states[i], mind, tables[0], False)
+        best = -np.inf
+        for action in range(NUM_ACTIONS):
+            worth = turn.worth[action]
+            if len(out):
+                out[i, action, 0] = worth
+                out[i, action, 1] = turn.margin[action]
+                out[i, action, 2] = turn.win[action]
+            if len(noise):
+                worth += noise[i, action]
+            if worth > best:
+                best = worth
+                actions[i] = action
+
+
+def new_mind(net: NDArray[np.void]) -> NDArray[np.void]:
+    """Scratch with the weights of a NET (1,), as MIND (1,)."""
+    mind = np.zeros(1, MIND)
+    mind["net"] = net
+    return mind
+
+
+assert TABLE.dtype == TABLES

@@ -1,0 +1,280 @@
+"""The kernels that write `features`, whose schema and legend stand in the module `features`.
+
+Each `_write_...` writes some entries into one row of the array, before the division that the schema
+asks for; the row was 0 before. `to` is a record of offsets with a field for each entry.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from marrakech_env import game
+from marrakech_env.compile import kernel
+from marrakech_env.features import FEATURES, LOW_MONEY, LOW_TURNS, MAX_LATE_MARGIN, WINDOW
+from marrakech_env.regions import (
+    CHANCE,
+    CHANCES,
+    ENDS,
+    NOWHERE,
+    NUM_STEERINGS,
+    NUM_WALKS,
+    OWN,
+    THIRD,
+    WALKERS,
+    WORK,
+    find_choice,
+    find_dues,
+    find_regions,
+    find_walkers,
+    heading_after,
+    lay,
+)
+from marrakech_env.schema import factor_table, offset_table
+from marrakech_env.spec import BOARD_SIZE, NUM_CELLS
+from marrakech_env.state import LAY, OVER, STEER, WALK, Int, Record, States
+from marrakech_env.tables import DX, DY, NUM_HEADINGS, NUM_PLACEMENTS, on_board
+from marrakech_env.tables import WALK as WALK_TABLE
+from marrakech_env.views import colour_of_slot, num_slots, seat_after
+
+IntArray = NDArray[np.int64]
+Row = NDArray[np.float32]
+Offsets: TypeAlias = Any
+Real: TypeAlias = Any
+
+
+def fill_features(states: States, games: IntArray, players: IntArray, out: Row) -> None:
+    """Writes the features of some games into their rows; see `observation.Form.fill`."""
+    _fill(states, games, players, out.reshape(len(states), -1), np.zeros(1, WORK), CHANCES)
+
+
+# -------------------------------------------------------------------------------------- tables
+
+
+def _cells_around(heading: int, steps: list[tuple[int, int]]) -> list[int]:
+    """The cells so many steps to the right of and behind Assam, NOWHERE beyond the board."""
+    y, x = divmod(heading // 4, BOARD_SIZE)
+    right, behind = (heading + 1) % 4, (heading + 2) % 4
+    squares = [
+        (x + column * DX[right] + row * DX[behind], y + column * DY[right] + row * DY[behind])
+        for row, column in steps
+    ]
+    return [BOARD_SIZE * sy + sx if on_board(sx, sy) else NOWHERE for sx, sy in squares]
+
+
+_REACH = range(-(WINDOW // 2), WINDOW // 2 + 1)
+_SQUARE: Final = [(row, column) for row in _REACH for column in _REACH]
+_DIAMOND: Final = [(row, column) for row, column in _SQUARE if 1 <= abs(row) + abs(column) <= 2]
+_WINDOW = np.array([_cells_around(h, _SQUARE) for h in range(NUM_HEADINGS)], np.uint8)
+"""uint8 (196, 25): the cells of the window, row by row as Assam sees it."""
+_NEAR = np.array([_cells_around(4 * cell, _DIAMOND) for cell in range(NUM_CELLS)], np.uint8)
+"""uint8 (49, 12): the cells at most two steps from a cell, which a rug laid there can cover."""
+
+_OFFSETS, _FACTORS = offset_table(FEATURES), factor_table(FEATURES)
+_FACES = len(CHANCE)
+
+
+# ------------------------------------------------------------------------------------- kernels
+
+
+@kernel
+def _fill(
+    states: States,
+    games: IntArray,
+    players: IntArray,
+    out: NDArray[np.float32],
+    works: NDArray[np.void],
+    both_chances: NDArray[np.float32],
+) -> None:
+    work = works[0]
+    for j in range(len(games)):
+        state, row = states[games[j]], out[games[j]]
+        observer = players[games[j]] if players[games[j]] >= 0 else np.int64(state.player)
+        to, factors = _OFFSETS[state.num_players], _FACTORS[state.num_players]
+        heading = 4 * np.int64(state.assam) + state.facing
+        chances = both_chances[0 if state.phase == WALK else 1]
+        for k in range(to.total):
+            row[k] = 0
+        find_walkers(state, work)
+        find_regions(state, observer, heading, work, chances)
+        _write_facts(state, observer, work, row, to)
+        _write_window(state, observer, heading, work, row, to)
+        if state.phase != OVER:
+            _write_ahead(state, observer, work, row, to)
+        if observer == state.player and (state.phase == STEER or state.phase == WALK):
+            _write_steerings(state, observer, work, row, to)
+        if observer == state.player and state.phase == LAY:
+            _write_placements(state, observer, heading, work, chances, row, to)
+        for k in range(to.total):
+            row[k] *= factors[k]
+
+
+@kernel
+def _write_facts(state: Record, observer: Int, work: Record, row: Row, to: Offsets) -> None:
+    """Who has what: `turn` to `under`."""
+    players = np.int64(state.num_players)
+    own_score = game.score(state, observer)
+    best, turns = np.int64(-1), np.int64(0)
+    for k in range(players):
+        seat = seat_after(state, observer, k)
+        money = np.float32(state.money[seat])
+        row[to.turn + k] = state.phase != OVER and seat == state.player
+        row[to.walker + k] = seat == work.walkers[0]
+        row[to.eliminated + k] = state.eliminated[seat] > 0
+        row[to.money + k] = money
+        for ramp in range(len(LOW_MONEY)):
+            low = np.float32(LOW_MONEY[ramp])
+            row[to.money_low + ramp * players + k] = min(money, low) / low
+        row[to.squares + k] = game.popcount(game.board_of(state, seat))
+        turns += game.rugs_left(state, seat)
+        if k > 0:
+            score = game.score(state, seat)
+            row[to.lead + k - 1] = own_score - score
+            best = max(best, score)
+    late_margin: Real = (own_score - best) / (2 + turns)
+    row[to.late_margin] = min(max(late_margin, -MAX_LATE_MARGIN), MAX_LATE_MARGIN)
+    row[to.turns] = turns
+    for ramp in range(len(LOW_TURNS)):
+        row[to.turns_low + ramp] = min(turns, LOW_TURNS[ramp]) / LOW_TURNS[ramp]
+    if state.phase != OVER:
+        row[to.phase + state.phase] = 1
+    row[to.facing_east_west] = state.facing & 1
+    row[to.under] = work.size[state.assam]
+    for slot in range(num_slots(state)):
+        colour = colour_of_slot(state, observer, slot)
+        if colour >= 0:
+            row[to.rugs + slot] = state.rugs[colour]
+            row[to.largest + slot] = work.largest[colour]
+            row[to.even_toll + slot] = np.float32(work.square_sum[colour]) / NUM_CELLS
+
+
+@kernel
+def _write_window(
+    state: Record, observer: Int, heading: Int, work: Record, row: Row, to: Offsets
+) -> None:
+    """The board around Assam: `window_...`."""
+    squares = _WINDOW.shape[1]
+    for slot in range(num_slots(state)):
+        colour = colour_of_slot(state, observer, slot)
+        board = state.colour_boards[colour] if colour >= 0 else np.uint64(0)
+        start = to.window_colours + slot * squares
+        for k in range(squares):
+            row[start + k] = board >> np.uint64(_WINDOW[heading, k]) & np.uint64(1)
+    for k in range(squares):
+        row[to.window_outside + k] = _WINDOW[heading, k] == NOWHERE
+        row[to.window_size + k] = work.size[_WINDOW[heading, k]]
+
+
+@kernel
+def _write_ahead(state: Record, observer: Int, work: Record, row: Row, to: Offsets) -> None:
+    """What the coming walks meet on the board as it lies: `income` to `ruin`."""
+    before = work.before
+    for walk in range(NUM_WALKS):
+        k = NUM_STEERINGS + walk
+        if work.walkers[walk] == observer:
+            row[to.income + walk] = -before[WALKERS, k] - before[THIRD, k]
+        elif work.walkers[walk] >= 0:
+            row[to.income + walk] = before[OWN, k]
+    walker = work.walkers[0]
+    money = np.float32(state.money[walker]) if walker >= 0 else np.float32(0)
+    find_dues(state, observer, walker, work)
+    for steering in range(NUM_STEERINGS):
+        if state.phase == WALK and steering != 1:
+            continue
+        row[to.ahead_own + steering] = before[OWN, steering]
+        row[to.ahead_others + steering] = before[WALKERS, steering] + before[THIRD, steering]
+        heading, ruin = heading_after(state, steering), np.float32(0)
+        for face in range(_FACES):
+            cell = ENDS[heading, face]
+            row[to.ahead + _FACES * steering + face] = work.size[cell]
+            ruin += CHANCE[face] * np.float32(work.dues[cell] > money)
+        row[to.ruin + steering] = ruin
+
+
+@kernel
+def _write_steerings(state: Record, observer: Int, work: Record, row: Row, to: Offsets) -> None:
+    """What follows from each steering: `steer_...`."""
+    find_dues(state, observer, work.walkers[1], work)
+    for steering in range(NUM_STEERINGS):
+        if state.phase == WALK and steering != 1:
+            continue
+        start = heading_after(state, steering)
+        for face in range(_FACES):
+            heading = np.int64(WALK_TABLE[face + 1, start])
+            for turn in range(NUM_STEERINGS):
+                find_choice(work, turn, (heading & ~3) | ((heading + turn + 3) & 3))
+            mean, cheapest = _mean_and_cheapest(work)
+            most, least, count = np.int32(0), np.int32(0), np.int32(0)
+            for k in range(_NEAR.shape[1]):
+                size = work.size[_NEAR[heading >> 2, k]]
+                most, least = max(most, size), min(least, size)
+                count += size < 0
+            row[to.steer_next + steering] += CHANCE[face] * mean
+            row[to.steer_next_best + steering] += CHANCE[face] * cheapest
+            row[to.steer_near_own + steering] += CHANCE[face] * np.float32(most)
+            row[to.steer_near_others + steering] -= CHANCE[face] * np.float32(least)
+            row[to.steer_near_squares + steering] += CHANCE[face] * np.float32(count)
+
+
+@kernel
+def _mean_and_cheapest(work: Record) -> tuple[Real, Real]:
+    """The expected income over `work.choices`: steered at random, and to cost the walker least.
+
+    Of steerings that cost him the same, he takes the one with less income for the observer: dues
+    are whole sixths here, and incomes stay far below a thousand sixths.
+    """
+    total, lowest, at_lowest = np.float32(0), np.float32(np.inf), np.float32(0)
+    for steering in range(NUM_STEERINGS):
+        due, income = work.choices[steering, 0], work.choices[steering, 1]
+        total += income
+        key = due + income / np.float32(1000)
+        at_lowest = income if key < lowest else at_lowest
+        lowest = min(lowest, key)
+    return total / np.float32(NUM_STEERINGS), at_lowest
+
+
+@kernel
+def _write_placements(
+    state: Record,
+    observer: Int,
+    heading: Int,
+    work: Record,
+    chances: NDArray[np.float32],
+    row: Row,
+    to: Offsets,
+) -> None:
+    """What follows from each placement: `lay_...`."""
+    legal = game.legal_placements(state)
+    before, after = work.before, work.after
+    for placement in range(NUM_PLACEMENTS):
+        if not legal >> np.uint32(placement) & np.uint32(1):
+            continue
+        squares, rug = lay(state, placement, heading, work, chances)
+        row[to.lay_legal + placement] = 1
+        row[to.lay_own + placement] = game.popcount(rug & game.board_of(state, observer))
+        for k in range(1, state.num_players):
+            seat = seat_after(state, observer, k)
+            if not state.eliminated[seat]:
+                covered = game.popcount(rug & game.board_of(state, seat))
+                row[to.lay_others + NUM_PLACEMENTS * (k - 1) + placement] = covered
+        row[to.lay_region + placement] = squares
+
+        for k in range(NUM_STEERINGS):
+            income, due = after[OWN, k], after[OWN, k] + after[THIRD, k]
+            if work.walkers[0] == observer:
+                due = after[WALKERS, k] + after[THIRD, k]
+                income = -due
+            work.choices[k, 0], work.choices[k, 1] = due, income
+        if work.walkers[0] >= 0:
+            mean, cheapest = _mean_and_cheapest(work)
+            row[to.lay_next + placement] = mean
+            row[to.lay_next_best + placement] = cheapest
+        for walk in range(1, NUM_WALKS):
+            k = NUM_STEERINGS + walk
+            if work.walkers[walk] == observer:
+                for whose in (WALKERS, THIRD):
+                    row[to.lay_cost + placement] += after[whose, k] - before[whose, k]
+            elif work.walkers[walk] >= 0:
+                row[to.lay_gain + placement] += after[OWN, k] - before[OWN, k]
