@@ -51,6 +51,8 @@ class Settings:
     uses: int = 4
     learning_rate: float = 1e-3
     last_learning_rate: float = 2e-5
+    first_lam: float = 0.95
+    lam_halves: float = 2000.0
     lam: float = 0.3
     last_lam: float = 0.05
     epsilon: float = 0.05
@@ -122,6 +124,7 @@ class TDTrainer:
         settings = self.settings
         games = self._play()
         lam = settings.lam + (settings.last_lam - settings.lam) * done
+        lam = max(lam, settings.first_lam * 0.5 ** (self.num_games / settings.lam_halves))
         share = 0.5 + 0.5 * np.cos(np.pi * done)
         rate = settings.last_learning_rate + share * (
             settings.learning_rate - settings.last_learning_rate

@@ -47,7 +47,7 @@ Real: TypeAlias = Any
 
 def fill_features(states: States, games: IntArray, players: IntArray, out: Row) -> None:
     """Writes the features of some games into their rows; see `observation.Form.fill`."""
-    _fill(states, games, players, out.reshape(len(states), -1), np.zeros(1, WORK), CHANCES)
+    _fill(states, games, players, out, np.zeros(1, WORK), CHANCES)
 
 
 # -------------------------------------------------------------------------------------- tables
@@ -90,9 +90,10 @@ def _fill(
 ) -> None:
     work = works[0]
     for j in range(len(games)):
-        state, row = states[games[j]], out[games[j]]
+        state = states[games[j]]
         observer = players[games[j]] if players[games[j]] >= 0 else np.int64(state.player)
         to, factors = _OFFSETS[state.num_players], _FACTORS[state.num_players]
+        row = out[games[j] * to.total : (games[j] + 1) * to.total]
         heading = 4 * np.int64(state.assam) + state.facing
         chances = both_chances[0 if state.phase == WALK else 1]
         for k in range(to.total):
@@ -161,9 +162,10 @@ def _write_window(
         board = state.colour_boards[colour] if colour >= 0 else np.uint64(0)
         start = to.window_colours + slot * squares
         for k in range(squares):
-            row[start + k] = board >> np.uint64(_WINDOW[heading, k]) & np.uint64(1)
+            bit = board >> np.uint64(_WINDOW[heading, k]) & np.uint64(1)
+            row[start + k] = np.int32(bit)
     for k in range(squares):
-        row[to.window_outside + k] = _WINDOW[heading, k] == NOWHERE
+        row[to.window_outside + k] = np.int32(_WINDOW[heading, k] == NOWHERE)
         row[to.window_size + k] = work.size[_WINDOW[heading, k]]
 
 

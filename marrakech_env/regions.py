@@ -80,7 +80,8 @@ def _build_chances() -> NDArray[np.float32]:
 
 
 def _by_cell(by_heading: NDArray[np.float64]) -> NDArray[np.float64]:
-    return by_heading.reshape(NUM_HEADINGS, NUM_CELLS, 4).sum(axis=2, dtype=np.float64)
+    by_cell: NDArray[np.float64] = by_heading.reshape(NUM_HEADINGS, NUM_CELLS, 4).sum(axis=2)
+    return by_cell
 
 
 CHANCES: Final = _build_chances()
@@ -124,9 +125,9 @@ def find_walkers(state: Record, work: Record) -> None:
         work.walkers[walk] = -1
     if state.phase == OVER:
         return
-    for seat in range(state.num_players):
-        work.rugs[seat] = 0 if state.eliminated[seat] else game.rugs_left(state, seat)
-    seat = np.int64(state.player)
+    for k in range(state.num_players):
+        work.rugs[k] = 0 if state.eliminated[k] else game.rugs_left(state, k)
+    seat: Int = np.int64(state.player)
     has_walked = state.phase == LAY or (state.phase == STEER and state.flags & STEER_AT_END)
     if state.phase == LAY:
         work.rugs[seat] -= 1

@@ -44,6 +44,11 @@ class Entry:
     divisor: float = 1
     by_square: bool = False
 
+    @property
+    def factor(self) -> np.float32:
+        """What the encoder multiplies the value with."""
+        return np.float32(1 / self.divisor)
+
     def count(self, num_players: int) -> int:
         """Planes or numbers with so many players."""
         return self.counts[num_players - MIN_PLAYERS]
@@ -82,11 +87,12 @@ class Schema:
 
     def bounds(
         self, num_players: int, planes: bool = False
-    ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-        """Least and greatest value of each plane or number, divided: two float64 (N,)."""
+    ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
+        """Least and greatest value of each plane or number, divided: two float32 (N,)."""
         sizes = np.diff(self.offsets(num_players, planes))
-        low = [entry.low / entry.divisor for entry in self.entries]
-        high = [entry.high / entry.divisor for entry in self.entries]
+        factors = [entry.factor for entry in self.entries]
+        low = np.array([entry.low for entry in self.entries], np.float32) * factors
+        high = np.array([entry.high for entry in self.entries], np.float32) * factors
         return np.repeat(low, sizes), np.repeat(high, sizes)
 
 
@@ -107,7 +113,7 @@ def offset_table(schema: Schema, planes: bool = False) -> NDArray[np.void]:
 def factor_table(schema: Schema) -> NDArray[np.float32]:
     """What kernels multiply each number with: float32 (5, N), by number of players."""
     rows = [
-        [1 / entry.divisor for entry in schema.entries for _ in range(entry.size(num_players))]
+        [entry.factor for entry in schema.entries for _ in range(entry.size(num_players))]
         for num_players in range(MIN_PLAYERS, MAX_PLAYERS + 1)
     ]
     table = np.zeros((MAX_PLAYERS + 1, max(map(len, rows))), np.float32)

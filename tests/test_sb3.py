@@ -3,6 +3,7 @@
 import copy
 import pickle
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -334,7 +335,7 @@ def test_a_plain_algorithm_gets_the_error_at_its_first_illegal_action():
 
 @pytest.mark.parametrize("kind", ["dummy", "subproc"])
 def test_wrappers_over_single_environments_find_the_masks(kind):
-    makers = [lambda: MarrakechEnv(rules=SHORT)] * 2
+    makers = [partial(MarrakechEnv, rules=SHORT)] * 2  # a lambda would import this file there
     env = DummyVecEnv(makers) if kind == "dummy" else SubprocVecEnv(makers)
     try:
         env.seed(1)

@@ -1,0 +1,161 @@
+"""What the greedy and the expectimax agent look up about one board, in one record.
+
+A *patch* is a side-connected region of one colour whose owner is still in the game: whoever else
+stops on it owes him its size. Neutral rugs (rule 7) belong to no patch.
+
+Legend: cells 0..48, *heading* = 4*cell + facing 0..195, steerings 0..2 = left, straight, right.
+"""
+
+from __future__ import annotations
+
+from typing import Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from marrakech_env import game
+from marrakech_env.compile import kernel
+from marrakech_env.spec import DIE, MAX_PLAYERS, NUM_CELLS, NUM_COLOURS
+from marrakech_env.state import WALK as TO_WALK
+from marrakech_env.state import Bits, Int, Record
+from marrakech_env.tables import DIE_PROBABILITY, NUM_HEADINGS, WALK
+
+NOBODY: Final = -1
+NUM_STEERINGS: Final = 3
+MAX_STEPS: Final = max(DIE)
+
+PATCHES: Final = np.dtype(
+    [
+        ("patch", np.uint64, (NUM_CELLS,)),  # bitboard of the patch a cell belongs to, 0 none
+        ("size", np.int16, (NUM_CELLS,)),  # squares of that patch
+        ("owner", np.int8, (NUM_CELLS,)),  # seat that owns it, or NOBODY
+        ("rent", np.int64, (MAX_PLAYERS,)),  # sum of the sizes over all squares of each seat
+    ],
+    align=True,
+)
+
+ROLL_CHANCE: Final = np.ascontiguousarray(DIE_PROBABILITY[1:])
+"""float64 (4,): probability of the rolls 1..4, by roll - 1."""
+_ONE = np.uint64(1)
+
+
+def _build_landings() -> NDArray[np.uint8]:
+    """`landings[heading, steering, roll - 1]` = the heading after that walk."""
+    headings = np.arange(NUM_HEADINGS)
+    turned = [headings // 4 * 4 + (headings + steering + 3) % 4 for steering in range(3)]
+    return np.stack([WALK[1:, heading].T for heading in turned], axis=1)
+
+
+LANDINGS: Final = _build_landings()
+"""uint8 (196, 3, 4): heading after a steering and a roll, `LANDINGS[heading, steering, roll-1]`."""
+
+@kernel
+def heading_of(state: Record) -> Int:
+    """Where Assam stands and looks."""
+    return 4 * np.int64(state.assam) + state.facing
+
+
+@kernel
+def steerings_of(state: Record) -> tuple[int, int]:
+    """The steerings of the coming walk, as a range: only straight on where it is unsteered."""
+    return (1, 2) if state.phase == TO_WALK else (0, NUM_STEERINGS)
+
+
+@kernel
+def lowest_cell(bits: Bits) -> Int:
+    """The lowest cell of a bitboard that is not empty."""
+    return game.popcount((bits & (~bits + _ONE)) - _ONE)
+
+
+@kernel
+def turns_left(state: Record) -> Int:
+    """Rugs that are still to be laid by all players."""
+    rugs = 0
+    for player in range(state.num_players):
+        rugs += game.rugs_left(state, player)
+    return rugs
+
+
+@kernel
+def next_player(state: Record, player: Int) -> Int:
+    """The next other seat after `player` that is in the game and holds a rug, or NOBODY."""
+    for ahead in range(1, state.num_players):
+        seat = player + ahead
+        if seat >= state.num_players:
+            seat -= state.num_players
+        if not state.eliminated[seat] and game.rugs_left(state, seat) > 0:
+            return seat
+    return NOBODY
+
+
+@kernel
+def survey(state: Record, board: Record) -> None:
+    """Writes all patches of a game into `board`."""
+    for cell in range(NUM_CELLS):
+        board.patch[cell] = 0
+        board.size[cell] = 0
+        board.owner[cell] = NOBODY
+    for player in range(MAX_PLAYERS):
+        board.rent[player] = 0
+    for colour in range(NUM_COLOURS):
+        left = state.colour_boards[colour]
+        if left:
+            owner = game.owner(state, colour)
+            if not state.eliminated[owner]:
+                mark(board, left, owner)
+
+
+@kernel
+def mark(board: Record, squares: Bits, owner: Int) -> None:
+    """Writes the patches that some squares of one colour form into `board`."""
+    while squares:
+        patch = game.region(squares, lowest_cell(squares))
+        squares &= ~patch
+        size = game.popcount(patch)
+        board.rent[owner] += size * size
+        left = patch
+        while left:
+            cell = lowest_cell(left)
+            left &= left - _ONE
+            board.patch[cell] = patch
+            board.size[cell] = size
+            board.owner[cell] = owner
+
+
+@kernel
+def unmark(board: Record, squares: Bits) -> None:
+    """Takes squares out of `board`; what is left of their patches must be marked anew."""
+    while squares:
+        cell = lowest_cell(squares)
+        squares &= squares - _ONE
+        owner = board.owner[cell]
+        if owner != NOBODY:
+            board.rent[owner] -= np.int64(board.size[cell])
+            board.patch[cell] = 0
+            board.size[cell] = 0
+            board.owner[cell] = NOBODY
+
+
+@kernel
+def relay(state: Record, first: Int, second: Int, board: Record) -> None:
+    """Brings `board` up to date after a rug was laid.
+
+    Args:
+        state: The game right after the rug was laid.
+        first: Cell of one half of the rug.
+        second: Cell of the other half.
+        board: The patches from before, changed in place.
+    """
+    rug = game.cell_bit(first) | game.cell_bit(second)
+    colour = game.colour_at(state, first)
+    owner = game.owner(state, colour)
+    patch = game.region(state.colour_boards[colour], first)
+    # Covered squares may have held an old patch together; what is left of it, is marked anew.
+    torn = board.patch[first] & ~rug & ~patch
+    torn_owner = np.int64(board.owner[first])
+    other = board.patch[second] & ~rug & ~patch & ~torn
+    other_owner = np.int64(board.owner[second])
+    unmark(board, torn | other | rug | patch)
+    mark(board, torn, torn_owner)
+    mark(board, other, other_owner)
+    mark(board, patch, owner)
