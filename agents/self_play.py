@@ -21,9 +21,10 @@ from marrakech_env.spec import MAX_PLAYERS, RuleSet
 from marrakech_env.state import LAY, OVER, STATE, STEER, STEER_AT_END, Int, Record, write_rules
 from marrakech_env.tables import NUM_PLACEMENTS
 
-from .value_inputs import NOBODY, NUM_INPUTS
+from .value_inputs import NOBODY, NUM_INPUTS, Real
 from .value_net import MAX_MARGIN, write_row
 from .value_search import TABLE, look_ahead, new_mind, value_between
+
 
 @dataclass
 class Games:
@@ -130,20 +131,21 @@ def _play(
         game_row = row
         while state.phase != OVER:
             mover = np.int64(state.player)
-            look_ahead(state, mind, table, True)
+            look_ahead(state, mind, table)
             if row > game_row:
                 for seat in range(MAX_PLAYERS):
                     backup[row - 1, seat, 0] = turn.seat_margin[seat]
                     backup[row - 1, seat, 1] = turn.seat_win[seat]
             decision += 1
             is_explored = False
-            steering = turn.best
+            steering: Int = turn.best
             if steering != 1 or state.phase == STEER:
                 if chance.uniform(key, decision, 0) < epsilon:
                     steering = np.int64(3 * chance.uniform(key, decision, 1))
                     is_explored = True
             chance.advance(state, steering, clocks[i])
-            laid, draw = -1, np.float32(1)
+            laid: Int = -1
+            draw: Real = np.float32(1)
             if state.phase == LAY:
                 placement = _best_placement(state, turn)
                 if chance.uniform(key, decision, 2) < epsilon:
@@ -153,7 +155,7 @@ def _play(
                 draw = mind.work.draw
                 chance.advance(state, placement + FIRST_PLACEMENT, clocks[i])
                 if state.phase == STEER and state.flags & STEER_AT_END and state.player == mover:
-                    look_ahead(state, mind, table, False)
+                    look_ahead(state, mind, table)
                     chance.advance(state, turn.best, clocks[i])
                     laid, draw = -1, np.float32(1)
             if state.phase == OVER:
@@ -195,7 +197,7 @@ def _write(
     state: Record,
     mover: Int,
     laid: Int,
-    draw: float,
+    draw: Real,
     mind: Record,
     table: Record,
     inputs: NDArray[np.float32],

@@ -25,6 +25,7 @@ from .value import WEIGHT_NAMES, ValueAgent, ValueHead, ValueModel, save
 from .value_inputs import LEAD_INPUT, LEAD_UNIT, NUM_INPUTS
 from .value_net import MARGIN_UNIT, NUM_HIDDEN, NUM_OUTPUTS, NUM_SUMS, empty_net
 
+
 @dataclass(frozen=True, slots=True)
 class Settings:
     """How a network is trained.
@@ -144,7 +145,8 @@ class TDTrainer:
         """A round of games, the same however many workers play them."""
         settings = self.settings
         self._write_net()
-        counts = [len(part) for part in np.array_split(range(settings.games_a_round), len(self._players))]
+        parts_of_round = np.array_split(np.arange(settings.games_a_round), settings.workers)
+        counts = [len(part) for part in parts_of_round]
         firsts = self.num_games + np.cumsum([0, *counts])
         parts = list(
             self._pool.map(

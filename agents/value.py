@@ -194,9 +194,7 @@ class ValueAgent:
         return self._minds[players]
 
 
-def save(
-    folder: str | os.PathLike[str], model: ValueModel, name: str = "model"
-) -> None:
+def save(folder: str | os.PathLike[str], model: ValueModel, name: str = "model") -> None:
     """Writes a model into a folder so that at any moment an old or the new one is whole.
 
     Args:

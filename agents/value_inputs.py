@@ -11,25 +11,26 @@ expectation over the draw.
 The board looks the same after a half turn and after a reflection in either diagonal; the one of
 these that lets Assam look north is applied to everything (in the tables, not to the board).
 
-All kernels work on one record of `WORK`. `prepare` takes in a position, `look` says where Assam
-stands and looks, `lay` puts a rug on the board as prepared, and `write_inputs` writes the numbers.
-The same tables and records serve all placements of a turn, which is what makes them cheap.
+`value_board` takes in a position and lays rugs, and `write_inputs` writes the numbers; both work on
+one record of `WORK`.
 
 Legend: *size* of a square = squares of the region that it belongs to.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from marrakech_env import game
 from marrakech_env.compile import kernel
 from marrakech_env.spec import BOARD_SIZE, MAX_PLAYERS, NUM_CELLS, NUM_COLOURS
-from marrakech_env.state import SINGLE, TIE_BY_SQUARES, Bits, Int, Record
+from marrakech_env.state import Int, Record
 from marrakech_env.tables import DIE_PROBABILITY, NUM_HEADINGS, WALK
+
+Real: TypeAlias = Any
+"""A number inside a kernel, float32 or float64 once compiled."""
 
 NUM_STEERINGS: Final = 3
 NUM_FACES: Final = 4
@@ -149,7 +150,7 @@ def build_tables() -> NDArray[np.void]:
             tables["seen"][0, heading, cell] = WINDOW * row + column if inside else NOWHERE
         for straight_on in (0, 1):
             look = heading + NUM_HEADINGS * straight_on
-            walks = []
+            walks: list[NDArray[np.float64]] = []
             for steering in (2, 1, 0) if facing % 2 else (0, 1, 2):
                 start = heading if straight_on else int(turned[steering][heading])
                 k = NUM_FACES * len(walks)
@@ -189,7 +190,7 @@ WORK: Final = np.dtype(
         ("slot_of_seat", np.int64, (MAX_PLAYERS,)),
         ("slot_of_colour", np.int64, (NUM_COLOURS,)),
         ("colour_slot", np.int64, (NUM_COLOURS,)),
-        ("two_colours", np.int64),
+        ("colours_a_slot", np.int64),  # 2 with two players, although one may stay empty
         ("by_squares", np.int64),  # whether visible squares decide between equal scores
         ("laid", np.int64),  # the colour that slot 0 lays or has laid
         ("turns", np.int64),  # rugs still to lay, once slot 0 has laid
@@ -208,178 +209,12 @@ WORK: Final = np.dtype(
 )
 """Everything about one position, in one record: records are passed for free."""
 
-_ONE, _ROW = np.uint64(1), np.uint64(BOARD_SIZE)
-_NOT_WEST_EDGE = np.uint64(sum(1 << c for c in range(NUM_CELLS) if c % BOARD_SIZE))
-_NOT_EAST_EDGE = np.uint64(sum(1 << c for c in range(NUM_CELLS) if (c + 1) % BOARD_SIZE))
 _CHANCE = DIE_PROBABILITY[1:].astype(np.float32)
 
 
 @kernel
-def _lowest_cell(bits: Bits) -> Int:
-    """The lowest cell of a bitboard that is not empty."""
-    return game.popcount(~bits & (bits - _ONE))
-
-
-# ------------------------------------------------------------------------------- one position
-
-
-@kernel
-def next_walker(state: Record, mover: Int) -> Int:
-    """The seat that walks after a mover who has laid, the mover himself where nobody else can."""
-    seat = mover
-    for _ in range(state.num_players):
-        seat = seat + 1 if seat + 1 < state.num_players else 0
-        if not state.eliminated[seat] and game.rugs_left(state, seat) > 0:
-            return seat
-    return mover
-
-
-@kernel
-def prepare(
-    state: Record, mover: Int, walker: Int, laid: Int, is_laid: bool, draw: float, work: Record
-) -> None:
-    """Takes in slots, rugs, money and regions of a position.
-
-    Args:
-        state: The game.
-        mover: The seat that lays or has laid.
-        walker: The seat that walks next.
-        laid: The colour of the mover's rug.
-        is_laid: Whether the rug lies already.
-        draw: Chance that the mover's next rug has that colour.
-        work: Gets everything but what `look` and `lay` write.
-    """
-    _find_slots(state, mover, walker, laid, work)
-    work.laid = laid
-    work.draw = draw
-    work.by_squares = state.flags & TIE_BY_SQUARES
-    for slot in range(work.num_slots):
-        work.money[slot] = state.money[work.seat_of_slot[slot]]
-    turns = 0
-    for colour_slot in range(NUM_COLOURS):
-        work.rugs[colour_slot] = 0
-    for colour in range(NUM_COLOURS):
-        work.boards[colour] = state.colour_boards[colour]
-        if work.slot_of_colour[colour] != NOBODY:
-            rugs = np.int64(state.rugs[colour])
-            if colour == laid and not is_laid and rugs > 0:
-                rugs -= 1
-            turns += rugs
-            work.rugs[work.colour_slot[colour]] = rugs
-    work.turns = turns
-    _find_regions(work)
-
-
-@kernel
-def _find_slots(state: Record, mover: Int, walker: Int, laid: Int, work: Record) -> None:
-    """Writes who sits in which slot, and the slots of the colours."""
-    num_players = np.int64(state.num_players)
-    for seat in range(MAX_PLAYERS):
-        work.slot_of_seat[seat] = NOBODY
-    slot = 1
-    seat: Int = walker
-    for _ in range(num_players):
-        if seat != mover and not state.eliminated[seat]:
-            work.seat_of_slot[slot] = seat
-            work.slot_of_seat[seat] = slot
-            slot += 1
-        seat = seat + 1 if seat + 1 < num_players else 0
-    if state.eliminated[mover]:  # the last one round the table before the walker takes slot 0
-        slot -= 1
-        work.seat_of_slot[0] = work.seat_of_slot[slot]
-        work.slot_of_seat[work.seat_of_slot[0]] = 0
-    else:
-        work.seat_of_slot[0] = mover
-        work.slot_of_seat[mover] = 0
-    work.num_slots = slot
-    two_colours = game.has_two_colours(state)
-    work.two_colours = 1 if two_colours else 0
-    for colour in range(NUM_COLOURS):
-        work.slot_of_colour[colour] = NOBODY
-        work.colour_slot[colour] = NUM_COLOURS
-        if colour >= (4 if two_colours else num_players):
-            continue
-        slot = work.slot_of_seat[game.owner(state, colour)]
-        work.slot_of_colour[colour] = slot
-        if slot == NOBODY:
-            continue
-        if two_colours:
-            first = laid if slot == 0 else np.int64(state.next_colour[work.seat_of_slot[slot]])
-            other = first >= 0 and first != colour
-            if first < 0:
-                other = (colour & 1) == 1
-            work.colour_slot[colour] = 2 * slot + (1 if other else 0)
-        else:
-            work.colour_slot[colour] = 2 * slot if num_players == 2 else slot
-
-
-@kernel
-def _find_regions(work: Record) -> None:
-    """Writes the regions of all players still in the game, and the board without `expected`."""
-    base = work.base
-    for cell in range(NUM_CELLS + 1):
-        base.size[cell] = 0
-        base.slot[cell] = NOBODY
-    for cell in range(NUM_CELLS):
-        work.region_of[cell] = NO_REGION
-    for colour_slot in range(NUM_COLOURS + 1):
-        base.squares[colour_slot] = 0
-        base.square_sum[colour_slot] = 0
-        base.largest[colour_slot] = 0
-    region = 0
-    for colour in range(NUM_COLOURS):
-        slot, colour_slot = work.slot_of_colour[colour], work.colour_slot[colour]
-        if slot == NOBODY:
-            continue
-        left = work.boards[colour]
-        while left:
-            bits = game.region(left, _lowest_cell(left))
-            left ^= bits
-            squares = game.popcount(bits)
-            size = np.float32(squares)
-            work.bits[region] = bits
-            work.region_squares[region] = squares
-            work.region_colour[region] = colour
-            base.squares[colour_slot] += size
-            base.square_sum[colour_slot] += size * size
-            base.largest[colour_slot] = max(base.largest[colour_slot], size)
-            while bits:
-                cell = _lowest_cell(bits)
-                bits &= bits - _ONE
-                work.region_of[cell] = region
-                base.size[cell] = size
-                base.slot[cell] = slot
-            region += 1
-    work.num_regions = region
-
-
-@kernel
-def look(work: Record, tables: Record, heading: Int, straight_on: bool) -> None:
-    """Says where Assam stands and looks: writes `base.expected`, the fixed inputs, and `now`.
-
-    Args:
-        work: A prepared position with the money after the walk.
-        tables: Of `build_tables`.
-        heading: Where Assam is and looks when the next walk begins.
-        straight_on: Whether that walk goes straight on.
-    """
-    work.look = heading + (NUM_HEADINGS if straight_on else 0)
-    work.assam = heading >> 2
-    base = work.base
-    for slot in range(MAX_PLAYERS + 1):
-        for k in range(NUM_COLUMNS):
-            base.expected[slot, k] = 0
-    for cell in range(NUM_CELLS):
-        slot = np.uint64(base.slot[cell])
-        if slot != NOBODY:
-            for k in range(NUM_COLUMNS):
-                base.expected[slot, k] += base.size[cell] * tables.chances[work.look, cell, k]
-    _write_fixed(work)
-    _reset_board(work)
-
-
-@kernel
-def _write_fixed(work: Record) -> None:
+def write_fixed(work: Record) -> None:
+    """Writes the fixed inputs."""
     x = work.inputs
     for slot in range(MAX_PLAYERS):
         taken = slot < work.num_slots
@@ -397,131 +232,12 @@ def _write_fixed(work: Record) -> None:
     x[_DRAW] = work.draw
 
 
-@kernel
-def _reset_board(work: Record) -> None:
-    """Puts `now` back to `base`."""
-    now, base = work.now, work.base
-    for cell in range(NUM_CELLS + 1):
-        now.size[cell] = base.size[cell]
-    for cell in range(NUM_CELLS + 1):
-        now.slot[cell] = base.slot[cell]
-    for slot in range(MAX_PLAYERS + 1):
-        for k in range(NUM_COLUMNS):
-            now.expected[slot, k] = base.expected[slot, k]
-    for colour_slot in range(NUM_COLOURS + 1):
-        now.squares[colour_slot] = base.squares[colour_slot]
-        now.square_sum[colour_slot] = base.square_sum[colour_slot]
-        now.largest[colour_slot] = base.largest[colour_slot]
-
-
-# --------------------------------------------------------------------------------- one rug
-
-
-@kernel
-def lay(work: Record, tables: Record, first: Int, second: Int) -> None:
-    """Lays the rug of slot 0 on two cells of the board as prepared: writes `now`."""
-    _reset_board(work)
-    now = work.now
-    laid = work.laid
-    own = work.colour_slot[laid]
-    rug = game.cell_bit(first) | game.cell_bit(second)
-    board = work.boards[laid]
-    work.cut[0] = -1
-    work.cut[1] = -1
-    for k in range(2):
-        region = work.region_of[second if k else first]
-        if region != NO_REGION and work.region_colour[region] != laid:
-            now.squares[work.colour_slot[work.region_colour[region]]] -= 1
-            if region != work.cut[0]:
-                work.cut[k] = region
-    if work.cut[0] >= 0 or work.cut[1] >= 0:
-        _cut(work, tables, rug)
-
-    fresh = rug & ~board
-    squares = game.popcount(fresh)
-    now.squares[own] += squares
-    bits = fresh
-    touched = (
-        rug
-        | ((rug & _NOT_EAST_EDGE) << _ONE)
-        | ((rug & _NOT_WEST_EDGE) >> _ONE)
-        | rug << _ROW
-        | rug >> _ROW
-    ) & board
-    while touched:
-        region = work.region_of[_lowest_cell(touched)]
-        touched &= ~work.bits[region]
-        bits |= work.bits[region]
-        part = work.region_squares[region]
-        squares += part
-        now.square_sum[own] -= part * part
-    now.square_sum[own] += squares * squares
-    now.largest[own] = max(now.largest[own], np.float32(squares))
-    _set_size(work, tables, bits, np.float32(squares), 0)
-
-
-@kernel
-def _cut(work: Record, tables: Record, rug: Bits) -> None:
-    """Takes the squares of a rug out of the regions that it covers, which may fall apart."""
-    now = work.now
-    for k in range(2):
-        if work.cut[k] >= 0:
-            work.piece[work.colour_slot[work.region_colour[work.cut[k]]]] = 0
-    for k in range(2):
-        region = work.cut[k]
-        if region < 0:
-            continue
-        colour = work.region_colour[region]
-        colour_slot = work.colour_slot[colour]
-        squares = work.region_squares[region]
-        now.square_sum[colour_slot] -= squares * squares
-        left = work.bits[region] & ~rug
-        while left:
-            bits = game.region(left, _lowest_cell(left))
-            left ^= bits
-            size = np.float32(game.popcount(bits))
-            now.square_sum[colour_slot] += size * size
-            work.piece[colour_slot] = max(work.piece[colour_slot], size)
-            _set_size(work, tables, bits, size, work.slot_of_colour[colour])
-    for k in range(2):
-        if work.cut[k] < 0:
-            continue
-        colour = work.region_colour[work.cut[k]]
-        largest = work.piece[work.colour_slot[colour]]
-        for region in range(work.num_regions):
-            if (
-                work.region_colour[region] == colour
-                and region != work.cut[0]
-                and region != work.cut[1]
-            ):
-                largest = max(largest, np.float32(work.region_squares[region]))
-        now.largest[work.colour_slot[colour]] = largest
-
-
-@kernel
-def _set_size(work: Record, tables: Record, bits: Bits, size: float, slot: Int) -> None:
-    """Gives squares a new size and owner, and corrects `expected`."""
-    now = work.now
-    to = np.uint64(slot)
-    while bits:
-        cell = np.uint64(_lowest_cell(bits))
-        bits &= bits - _ONE
-        old, of = now.size[cell], np.uint64(now.slot[cell])
-        for k in range(NUM_COLUMNS):
-            chance = tables.chances[work.look, cell, k]
-            now.expected[of, k] -= old * chance
-            now.expected[to, k] += size * chance
-        now.size[cell] = size
-        now.slot[cell] = slot
-
-
 # --------------------------------------------------------------------------------- the numbers
 
 
 @kernel
 def write_scores(work: Record) -> None:
     """Writes `score` and `lead` of all slots on the board as looked at."""
-    now = work.now
     best, second = np.float32(-1e6), np.float32(-1e6)
     for slot in range(work.num_slots):
         score = work.money[slot] + squares_of(work, slot)
@@ -538,20 +254,12 @@ def write_scores(work: Record) -> None:
 
 
 @kernel
-def squares_of(work: Record, slot: Int) -> float:
+def squares_of(work: Record, slot: Int) -> Real:
     """Visible squares of a slot on the board as looked at."""
-    now = work.now
-    if work.two_colours:
-        return now.squares[2 * slot] + now.squares[2 * slot + 1]
-    return now.squares[_first_colour_slot(work, slot)]
-
-
-@kernel
-def _first_colour_slot(work: Record, slot: Int) -> Int:
-    for colour in range(NUM_COLOURS):
-        if work.slot_of_colour[colour] == slot:
-            return work.colour_slot[colour]
-    return NUM_COLOURS
+    squares = work.now.squares
+    if work.colours_a_slot == 2:
+        return squares[2 * slot] + squares[2 * slot + 1]
+    return squares[slot]
 
 
 @kernel

@@ -34,6 +34,7 @@ from .value_inputs import (
     NUM_VARYING,
     SEEN,
     WINDOW,
+    Real,
     squares_of,
     write_inputs,
     write_scores,
@@ -196,7 +197,7 @@ def write_final(work: Record, sums: Record) -> None:
 
 
 @kernel
-def _standing(work: Record, slot: Int) -> float:
+def _standing(work: Record, slot: Int) -> Real:
     """Orders the slots by score, then by the tie break."""
     tie = squares_of(work, slot) if work.by_squares else work.money[slot]
     return np.float64(work.score[slot]) * 65536 + tie

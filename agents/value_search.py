@@ -18,16 +18,14 @@ from marrakech_env.spec import MAX_PLAYERS
 from marrakech_env.state import LAY, OVER, STATE, STEER, STEER_AT_END, WALK, Int, Record, States
 from marrakech_env.tables import DIE_PROBABILITY, FIRST_CELL, NUM_PLACEMENTS, SECOND_CELL
 
+from .value_board import lay, look, next_walker, prepare
 from .value_inputs import (
     NUM_FACES,
     NUM_STEERINGS,
     TABLES,
     WORK,
+    Real,
     build_tables,
-    lay,
-    look,
-    next_walker,
-    prepare,
 )
 from .value_net import MAX_MARGIN, NET, SUMS, evaluate, start, write_final
 
@@ -70,14 +68,13 @@ TABLE: Final = build_tables()
 
 
 @kernel
-def look_ahead(state: Record, mind: Record, tables: Record, everybody: bool) -> None:
+def look_ahead(state: Record, mind: Record, tables: Record) -> None:
     """Values all actions of the player to move, into `mind.turn`.
 
     Args:
         state: An unfinished game.
         mind: Weights and scratch.
         tables: `TABLE[0]`.
-        everybody: Whether `seat_margin` and `seat_win` are wanted for the other seats too.
     """
     turn = mind.turn
     for action in range(NUM_ACTIONS):
@@ -90,7 +87,7 @@ def look_ahead(state: Record, mind: Record, tables: Record, everybody: bool) -> 
     elif state.phase == STEER and state.flags & STEER_AT_END:
         _value_late_steering(state, mind, tables)
     else:
-        _value_walks(state, mind, tables, everybody)
+        _value_walks(state, mind, tables)
 
 
 @kernel
@@ -108,7 +105,7 @@ def _prepare_rug(state: Record, work: Record) -> None:
 
 
 @kernel
-def _value_walks(state: Record, mind: Record, tables: Record, everybody: bool) -> None:
+def _value_walks(state: Record, mind: Record, tables: Record) -> None:
     """A turn from its walk on: the mean over the die of the best placement."""
     turn = mind.turn
     mover = np.int64(state.player)
@@ -119,7 +116,7 @@ def _value_walks(state: Record, mind: Record, tables: Record, everybody: bool) -
             continue
         worth, margin, win = 0.0, 0.0, 0.0
         for steps in range(1, NUM_FACES + 1):
-            walk = _value_walk(state, steering, steps, mind, tables, everybody)
+            walk = _value_walk(state, steering, steps, mind, tables)
             chance = DIE_PROBABILITY[steps]
             worth += chance * turn.walk_worth[walk]
             margin += chance * turn.walk_margin[walk, mover]
@@ -133,16 +130,14 @@ def _value_walks(state: Record, mind: Record, tables: Record, everybody: bool) -
         turn.seat_margin[seat] = 0
         turn.seat_win[seat] = 0
     for steps in range(1, NUM_FACES + 1):
-        walk = _value_walk(state, turn.best, steps, mind, tables, everybody)
+        walk = _value_walk(state, turn.best, steps, mind, tables)
         for seat in range(MAX_PLAYERS):
             turn.seat_margin[seat] += DIE_PROBABILITY[steps] * turn.walk_margin[walk, seat]
             turn.seat_win[seat] += DIE_PROBABILITY[steps] * turn.walk_win[walk, seat]
 
 
 @kernel
-def _value_walk(
-    state: Record, steering: Int, steps: Int, mind: Record, tables: Record, everybody: bool
-) -> Int:
+def _value_walk(state: Record, steering: Int, steps: Int, mind: Record, tables: Record) -> Int:
     """The index in `mind.turn` of a walk, valued if it is new."""
     turn, after = mind.turn, mind.after
     _copy_state(state, after)
@@ -151,14 +146,14 @@ def _value_walk(
     for walk in range(turn.num_walks):
         if turn.walk[walk] == heading:
             return walk
-    walk = np.int64(turn.num_walks)
+    new = np.int64(turn.num_walks)
     turn.num_walks += 1
-    turn.walk[walk] = heading
+    turn.walk[new] = heading
     if after.phase == LAY:
-        _value_placements(after, walk, mind, tables)
+        _value_placements(after, new, mind, tables)
     else:
-        _value_without_rug(state, walk, mind, tables, everybody)
-    return walk
+        _value_without_rug(state, new, mind, tables)
+    return new
 
 
 @kernel
@@ -195,7 +190,7 @@ def _value_placements(state: Record, walk: Int, mind: Record, tables: Record) ->
     turn.walk_worth[walk] = -np.inf
     turn.walk_placement[walk] = -1
     for steering in range(NUM_STEERINGS if late else 1):
-        turned = heading
+        turned: Int = heading
         if late:
             turned = (heading & ~3) | ((heading + steering + 3) & 3)
         look(work, tables, turned, late)
@@ -231,20 +226,14 @@ def _keep_walk(walk: Int, work: Record, sums: Record, turn: Record) -> None:
 
 
 @kernel
-def _value_without_rug(
-    state: Record, walk: Int, mind: Record, tables: Record, everybody: bool
-) -> None:
+def _value_without_rug(state: Record, walk: Int, mind: Record, tables: Record) -> None:
     """A walk after which the mover lays nothing: he is out, or had no rug."""
     turn, after = mind.turn, mind.after
     mover = np.int64(state.player)
     turn.walk_placement[walk] = -1
     work, sums = mind.other_work, mind.sums
-    if everybody or not after.eliminated[mover]:
-        value_between(after, mover, -1, np.float32(1), work, mind, tables)
-        _keep_walk(walk, work, sums, turn)
-    else:
-        turn.walk_margin[walk, mover] = -MAX_MARGIN
-        turn.walk_win[walk, mover] = 0
+    value_between(after, mover, -1, np.float32(1), work, mind, tables)
+    _keep_walk(walk, work, sums, turn)
     turn.walk_worth[walk] = (
         turn.walk_win[walk, mover] + mind.net.margin_weight * turn.walk_margin[walk, mover]
     )
@@ -252,7 +241,7 @@ def _value_without_rug(
 
 @kernel
 def value_between(
-    state: Record, mover: Int, laid: Int, draw: float, work: Record, mind: Record, tables: Record
+    state: Record, mover: Int, laid: Int, draw: Real, work: Record, mind: Record, tables: Record
 ) -> None:
     """Values a position between two turns, from nothing, into `mind.sums` by the slots of `work`.
 
@@ -343,7 +332,7 @@ def value_actions(
         actions[i] = -1
         if states[i].phase == OVER:
             continue
-        look_ahead(states[i], mind, tables[0], False)
+        look_ahead(states[i], mind, tables[0])
         best = -np.inf
         for action in range(NUM_ACTIONS):
             worth = turn.worth[action]

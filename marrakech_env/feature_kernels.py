@@ -18,6 +18,7 @@ from marrakech_env.regions import (
     CHANCE,
     CHANCES,
     ENDS,
+    EVEN,
     NOWHERE,
     NUM_STEERINGS,
     NUM_WALKS,
@@ -30,7 +31,7 @@ from marrakech_env.regions import (
     find_regions,
     find_walkers,
     heading_after,
-    lay,
+    try_placement,
 )
 from marrakech_env.schema import factor_table, offset_table
 from marrakech_env.spec import BOARD_SIZE, NUM_CELLS
@@ -98,7 +99,7 @@ def _fill(
         chances = both_chances[0 if state.phase == WALK else 1]
         for k in range(to.total):
             row[k] = 0
-        find_walkers(state, work)
+        find_walkers(state, observer, work)
         find_regions(state, observer, heading, work, chances)
         _write_facts(state, observer, work, row, to)
         _write_window(state, observer, heading, work, row, to)
@@ -179,6 +180,8 @@ def _write_ahead(state: Record, observer: Int, work: Record, row: Row, to: Offse
             row[to.income + walk] = -before[WALKERS, k] - before[THIRD, k]
         elif work.walkers[walk] >= 0:
             row[to.income + walk] = before[OWN, k]
+    row[to.even_gain] = np.float32(work.other_walks) * before[OWN, EVEN]
+    row[to.even_cost] = np.float32(work.own_walks) * (before[WALKERS, EVEN] + before[THIRD, EVEN])
     walker = work.walkers[0]
     money = np.float32(state.money[walker]) if walker >= 0 else np.float32(0)
     find_dues(state, observer, walker, work)
@@ -253,7 +256,7 @@ def _write_placements(
     for placement in range(NUM_PLACEMENTS):
         if not legal >> np.uint32(placement) & np.uint32(1):
             continue
-        squares, rug = lay(state, placement, heading, work, chances)
+        squares, rug = try_placement(state, placement, heading, work, chances)
         row[to.lay_legal + placement] = 1
         row[to.lay_own + placement] = game.popcount(rug & game.board_of(state, observer))
         for k in range(1, state.num_players):
@@ -273,6 +276,13 @@ def _write_placements(
             mean, cheapest = _mean_and_cheapest(work)
             row[to.lay_next + placement] = mean
             row[to.lay_next_best + placement] = cheapest
+        row[to.lay_even_gain + placement] = np.float32(work.other_walks) * (
+            after[OWN, EVEN] - before[OWN, EVEN]
+        )
+        for whose in (WALKERS, THIRD):
+            row[to.lay_even_cost + placement] += np.float32(work.own_walks) * (
+                after[whose, EVEN] - before[whose, EVEN]
+            )
         for walk in range(1, NUM_WALKS):
             k = NUM_STEERINGS + walk
             if work.walkers[walk] == observer:

@@ -30,7 +30,7 @@ MAX_LATE_MARGIN: Final = 5
 
 _SEATS, _OTHERS, _SLOTS = (2, 3, 4), (1, 2, 3), (4, 3, 4)
 _STEERINGS, _PLACEMENTS, _WINDOW = (3,) * 3, (12,) * 3, (WINDOW * WINDOW,) * 3
-_CELLS, _MONEY = NUM_CELLS, MAX_MONEY_OF_ALL
+_CELLS, _MONEY, _TURNS = NUM_CELLS, MAX_MONEY_OF_ALL, MAX_PLAYERS * MAX_RUGS
 _IF_STEER = "; by steering; 0 unless the observer is to steer or to walk"
 _IF_LAY = "; by placement; 0 unless it is legal for the observer now"
 
@@ -65,7 +65,7 @@ FEATURES: Final = Schema(
             MAX_LATE_MARGIN,
         ),
         Entry("rugs", _SLOTS, "unlaid rugs; by colour slot", 0, MAX_RUGS, 12),
-        Entry("turns", (1,) * 3, "unlaid rugs of all players", 0, MAX_PLAYERS * MAX_RUGS, 24),
+        Entry("turns", (1,) * 3, "unlaid rugs of all players", 0, _TURNS, 24),
         Entry(
             "turns_low",
             (len(LOW_TURNS),) * 3,
@@ -79,6 +79,23 @@ FEATURES: Final = Schema(
             0,
             _CELLS,
             2,
+        ),
+        Entry(
+            "even_gain",
+            (1,) * 3,
+            "expected income of all coming walks of others, if each ended on any of the 49 squares "
+            "alike",
+            0,
+            _CELLS * _TURNS,
+            10,
+        ),
+        Entry(
+            "even_cost",
+            (1,) * 3,
+            "expected dues of all coming walks of the observer, likewise",
+            0,
+            _CELLS * _TURNS,
+            10,
         ),
         Entry("facing_east_west", (1,) * 3, "1 where Assam truly faces east or west"),
         Entry("under", (1,) * 3, "size of Assam's square", -_CELLS, _CELLS, 5),
@@ -182,6 +199,22 @@ FEATURES: Final = Schema(
             "what it adds to the expected dues of those that the observer takes" + _IF_LAY,
             -3 * _CELLS,
             3 * _CELLS,
+        ),
+        Entry(
+            "lay_even_gain",
+            _PLACEMENTS,
+            "what it adds to `even_gain`" + _IF_LAY,
+            -_CELLS * _TURNS,
+            _CELLS * _TURNS,
+            5,
+        ),
+        Entry(
+            "lay_even_cost",
+            _PLACEMENTS,
+            "what it adds to `even_cost`" + _IF_LAY,
+            -_CELLS * _TURNS,
+            _CELLS * _TURNS,
+            5,
         ),
         Entry(
             "window_colours",

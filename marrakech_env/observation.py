@@ -40,7 +40,7 @@ from marrakech_env.views import colour_of_slot, num_slots, seat_after, seen_row
 
 IntArray = NDArray[np.int64]
 
-_COLOURS, _SEATS, _ONE, _TWO = (4, 3, 4), (2, 3, 4), (1, 1, 1), (2, 2, 2)
+_COLOURS, _SEATS, _ONE = (4, 3, 4), (2, 3, 4), (1, 1, 1)
 MAX_PLANE_MONEY: Final = 255
 """Money of 255 and more looks the same in `planes`; `flat` and `features` hold it whole."""
 

@@ -1,6 +1,6 @@
 """Regions, reachable squares and what laying a rug does to both: the kernels under `features`.
 
-All of it are consequences of the rules on the board as it lies; nothing here values a position.
+All are consequences of the rules on the board as it lies; nothing here values a position.
 
 Legend: *size*, *income* and expected amounts are those of `features`; a *due* is what a player owes
 for stopping on a square, not limited by his money. Walks are numbered from the next one on, which
@@ -23,8 +23,9 @@ from marrakech_env.tables import DIE_PROBABILITY, FIRST_CELL, NUM_HEADINGS, SECO
 NUM_WALKS: Final = 4
 """How many walks from now are looked at."""
 NUM_STEERINGS: Final = 3
-NUM_CHANCES: Final = 8
-"""Columns of `CHANCES`: one a steering, one a walk, and one that makes them a power of two."""
+EVEN: Final = NUM_STEERINGS + NUM_WALKS
+NUM_CHANCES: Final = EVEN + 1
+"""Columns of `CHANCES`: one a steering, one a walk, and EVEN."""
 NOWHERE: Final = NUM_CELLS
 NO_REGION: Final = 255
 OWN, WALKERS, THIRD = range(3)
@@ -47,6 +48,8 @@ WORK: Final = np.dtype(
         ("largest", np.int64, (NUM_COLOURS,)),  # squares of each colour's largest region
         ("square_sum", np.int64, (NUM_COLOURS,)),  # squared region sizes of each colour, summed
         ("walkers", np.int64, (NUM_WALKS,)),  # seats of the coming walks, -1 none
+        ("own_walks", np.int64),  # coming walks of the observer
+        ("other_walks", np.int64),  # coming walks of the others
         ("rugs", np.int64, (MAX_PLAYERS,)),  # scratch of `find_walkers`
     ],
     align=True,
@@ -59,35 +62,42 @@ def _frozen(table: NDArray[Any]) -> NDArray[Any]:
     return table
 
 
+def _walked(values: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The expected value where a walk straight on ends, from each heading: (196, ...)."""
+    expected = np.zeros_like(values)
+    for steps in range(1, len(DIE_PROBABILITY)):
+        expected += DIE_PROBABILITY[steps] * values[WALK[steps]]
+    return expected
+
+
+def _steered(values: NDArray[np.float64]) -> list[NDArray[np.float64]]:
+    """The values of the headings after turning left, not at all and right."""
+    headings = np.arange(NUM_HEADINGS)
+    return [values[headings // 4 * 4 + (headings + turn) % 4] for turn in (3, 0, 1)]
+
+
 def _build_chances() -> NDArray[np.float32]:
     """`chances[steered, heading, cell]`, see `CHANCES`."""
-    straight = np.zeros((NUM_HEADINGS, NUM_HEADINGS))
-    for heading in range(NUM_HEADINGS):
-        for steps in range(1, len(DIE_PROBABILITY)):
-            straight[heading, WALK[steps, heading]] += DIE_PROBABILITY[steps]
-    headings = np.arange(NUM_HEADINGS)
-    by_steering = [straight[headings // 4 * 4 + (headings + turn) % 4] for turn in (3, 0, 1)]
-    steered = sum(by_steering) / NUM_STEERINGS
     chances = np.zeros((2, NUM_HEADINGS, NUM_CELLS, NUM_CHANCES), np.float32)
-    for kind, first in enumerate((straight, steered)):
-        for steering in range(NUM_STEERINGS):
-            if kind or steering == 1:
-                chances[kind, :, :, steering] = _by_cell(by_steering[steering])
-        for walk in range(NUM_WALKS):
-            chances[kind, :, :, NUM_STEERINGS + walk] = _by_cell(first)
-            first = first @ steered
+    ends = np.repeat(np.eye(NUM_CELLS), 4, axis=0)  # from each heading: on its own cell for sure
+    by_steering = _steered(_walked(ends))
+    chances[0, :, :, 1] = by_steering[1]
+    for steering in range(NUM_STEERINGS):
+        chances[1, :, :, steering] = by_steering[steering]
+    for column in range(NUM_STEERINGS, EVEN):
+        straight = _walked(ends)
+        ends = np.mean(_steered(straight), axis=0)
+        chances[0, :, :, column] = straight
+        chances[1, :, :, column] = ends
+    chances[..., EVEN] = 1 / NUM_CELLS
     return _frozen(chances)
-
-
-def _by_cell(by_heading: NDArray[np.float64]) -> NDArray[np.float64]:
-    by_cell: NDArray[np.float64] = by_heading.reshape(NUM_HEADINGS, NUM_CELLS, 4).sum(axis=2)
-    return by_cell
 
 
 CHANCES: Final = _build_chances()
 """float32 (2, 196, 49, 8): how likely a walk ends on a cell, from a heading. Columns 0 to 2: walk 0
-after each steering; 3 to 6: the walks 0 to 3, each steering as likely as the others. In the first
-half of the table walk 0 goes straight on. An argument of kernels: too large to be compiled in."""
+after each steering; 3 to 6: the walks 0 to 3, each steering as likely as the others; EVEN: a walk
+that ends on all 49 cells alike. In the first half of the table walk 0 goes straight on. An argument
+of kernels: too large to be compiled in."""
 ENDS: Final = _frozen(np.ascontiguousarray((WALK[1:] >> 2).T))
 """uint8 (196, 4): the cells on which the rolls 1 to 4 end from a heading, going straight on."""
 
@@ -119,10 +129,12 @@ def heading_after(state: Record, steering: Int) -> Int:
 
 
 @kernel
-def find_walkers(state: Record, work: Record) -> None:
-    """Writes who takes the coming walks, if nobody is eliminated, into `work.walkers`."""
+def find_walkers(state: Record, observer: Int, work: Record) -> None:
+    """Writes who takes the coming walks, if nobody is eliminated, into `work`."""
     for walk in range(NUM_WALKS):
         work.walkers[walk] = -1
+    work.own_walks = 0
+    work.other_walks = 0
     if state.phase == OVER:
         return
     for k in range(state.num_players):
@@ -131,6 +143,11 @@ def find_walkers(state: Record, work: Record) -> None:
     has_walked = state.phase == LAY or (state.phase == STEER and state.flags & STEER_AT_END)
     if state.phase == LAY:
         work.rugs[seat] -= 1
+    for k in range(state.num_players):
+        if k == observer:
+            work.own_walks = max(work.rugs[k], 0)
+        else:
+            work.other_walks += max(work.rugs[k], 0)
     for walk in range(NUM_WALKS):
         if walk > 0 or has_walked:
             for _ in range(state.num_players):
@@ -194,7 +211,7 @@ def find_regions(
 
 
 @kernel
-def lay(
+def try_placement(
     state: Record, placement: Int, heading: Int, work: Record, chances: NDArray[np.float32]
 ) -> tuple[Int, Bits]:
     """Writes what the regions amount to once the mover has laid a rug, into `work.after`.

@@ -15,10 +15,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marrakech_env.spec import MAX_PLAYERS, NUM_CELLS
+from marrakech_env.state import MAX_MONEY
 
 MIN_PLAYERS: Final = 2
 
-MAX_MONEY_OF_ALL: Final = 4 * 8191
+MAX_MONEY_OF_ALL: Final = MAX_PLAYERS * MAX_MONEY
 """Most dirhams that one player can come to hold: those of all four of a position text."""
 
 

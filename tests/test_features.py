@@ -182,11 +182,28 @@ class Observer:
             "window_size": [self.size(game, s) for s in self.window()],
         }
 
+    def even_amounts(self, game: Game) -> tuple[float, float]:
+        """Income and dues of all coming walks, were every square an equally likely end."""
+        own_walks, other_walks = 0, 0
+        if self.game.phase != "-":
+            for seat in range(self.game.num_players):
+                rugs = 0 if self.game.eliminated[seat] else self.game.rugs_left(seat)
+                rugs -= self.game.phase == "l" and seat == self.game.player
+                if seat == self.seat:
+                    own_walks = max(rugs, 0)
+                else:
+                    other_walks += max(rugs, 0)
+        sizes = [self.size(game, square) for square in game.board]
+        gain = sum(n for n in sizes if n > 0) / 49 * other_walks
+        return gain, sum(-n for n in sizes if n < 0) / 49 * own_walks
+
     def ahead(self) -> dict[str, list[float]]:
         game, walker, allowed = self.game, self.walker(0), self.steerings()
         by_steering = [self.ends(self.here, s) if s in allowed else [] for s in range(3)]
         sizes = [[(c, self.size(game, end[0])) for c, end in ends] for ends in by_steering]
         return {
+            "even_gain": [self.even_amounts(game)[0]],
+            "even_cost": [self.even_amounts(game)[1]],
             "income": self.later_incomes(game, allowed) if allowed else [0.0] * 4,
             "ahead": [n for row in sizes for _, n in row or [(0, 0)] * 4],
             "ahead_own": [sum(c * max(n, 0) for c, n in row) for row in sizes],
@@ -227,7 +244,17 @@ class Observer:
         legal = game.legal_actions() if game.phase == "l" and game.player == self.seat else []
         found: dict[str, list[float]] = {
             name: [0.0] * 12
-            for name in ("legal", "own", "region", "next", "next_best", "gain", "cost")
+            for name in (
+                "legal",
+                "own",
+                "region",
+                "next",
+                "next_best",
+                "gain",
+                "cost",
+                "even_gain",
+                "even_cost",
+            )
         }
         found["others"] = [0.0] * (12 * (count - 1))
         before = self.later_incomes(game, [0, 1, 2])
@@ -246,6 +273,8 @@ class Observer:
             found["region"][k] = len(after.region(squares[0]))
             found["next"][k] = later[0]
             found["next_best"][k] = self.cheapest_income(after, self.walker(0), self.here)
+            even = zip(self.even_amounts(after), self.even_amounts(game))
+            found["even_gain"][k], found["even_cost"][k] = (a - b for a, b in even)
             changes = [a - b for a, b in zip(later, before)]
             found["gain"][k] = sum(changes[n] for n in (1, 2, 3) if not mine[n])
             found["cost"][k] = -sum(changes[n] for n in (1, 2, 3) if mine[n])
