@@ -23,14 +23,14 @@ from typing import Annotated, Any, Literal
 import numpy as np
 import torch
 import tyro
-from numpy.typing import NDArray
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from sb3_contrib import MaskablePPO
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import configure
 
-from marrakech_agents import ppo
+from marrakech_agents import policies, ppo
+from marrakech_agents.networks import Weights
 from marrakech_agents.runs import PAST, RunFolder
 from marrakech_env import arena
 from marrakech_env.agent import load_agent
@@ -88,8 +88,13 @@ class Config:
     """Lambda of the generalised advantage estimate."""
     clip_range: float = 0.2
     """Clip range of PPO."""
-    hidden: tuple[int, ...] = (256, 256)
-    """Units of the hidden layers, the same for policy and value."""
+    network: Literal["scorer", "mlp"] = "scorer"
+    """Policy network. scorer: one small network scores every steering, another every placement,
+    from its own consequences (wants --observation features). mlp: dense layers."""
+    hidden: int = 64
+    """Units of the scorer's layers."""
+    value_hidden: int = 128
+    """Units of each of the two hidden layers of the value network (of both networks with mlp)."""
 
     evaluations: int = 15
     """Evaluations on the way, spread evenly; each also keeps the agent as a past version."""
@@ -153,7 +158,7 @@ class Trainer(BaseCallback):
         config, steps = self.config, self.model.num_timesteps
         if self.run.metrics and self.run.metrics[-1]["steps"] == steps:
             return
-        agent = ppo.PPOAgent(model_head(self.model, config), policy_weights(self.model))
+        agent = ppo.PPOAgent(*describe(self.model, config))
         result = arena.play(
             [agent], config.players, config.rules, config.evaluation_deals, steps, field=["greedy"]
         )
@@ -222,6 +227,8 @@ def main(config: Config) -> None:
     """Trains, saves, evaluates and prints the table."""
     run = None
     try:
+        if config.network == "scorer" and config.observation != "features":
+            raise ValueError("--network scorer wants --observation features; else: --network mlp")
         if config.resume is not None:
             config, run = continued(config)
         opponents = parse_opponents(config)
@@ -298,7 +305,7 @@ def continued(given: Config) -> tuple[Config, RunFolder]:
         config = Config(**run.settings)
     except TypeError as error:
         raise ValueError(f"{given.resume} is of another version of train.py: {error}") from error
-    return dataclasses.replace(config, hidden=tuple(config.hidden)), run
+    return config, run
 
 
 def progress_bar() -> Progress:
@@ -316,8 +323,17 @@ def progress_bar() -> Progress:
 
 def make_model(env: MarrakechVecEnv, config: Config, trainer: Trainer) -> MaskablePPO:
     """The learner; the trainer sets its learning rate."""
+    policy: Any = "MlpPolicy"
+    sizes: dict[str, Any] = {"net_arch": [config.value_hidden] * 2}
+    if config.network == "scorer":
+        policy = policies.ScorerPolicy
+        sizes = {
+            "num_players": config.players,
+            "hidden": config.hidden,
+            "value_hidden": config.value_hidden,
+        }
     return MaskablePPO(
-        "MlpPolicy",
+        policy,
         env,
         learning_rate=lambda _: trainer.learning_rate,
         n_steps=config.num_steps,
@@ -326,7 +342,7 @@ def make_model(env: MarrakechVecEnv, config: Config, trainer: Trainer) -> Maskab
         gamma=config.gamma,
         gae_lambda=config.gae_lambda,
         clip_range=config.clip_range,
-        policy_kwargs={"net_arch": list(config.hidden), "activation_fn": torch.nn.Tanh},
+        policy_kwargs=sizes,
         seed=config.seed,
         device="cpu",
     )
@@ -343,27 +359,19 @@ def restore(model: MaskablePPO, checkpoint: dict[str, Any]) -> None:
     env.seed(2**32 * checkpoint["steps"] + (model.seed or 0))
 
 
-def model_head(model: MaskablePPO, config: Config) -> ppo.ModelHead:
-    """What model.json says about the agent."""
-    return ppo.ModelHead(
+def describe(model: MaskablePPO, config: Config) -> tuple[ppo.ModelHead, Weights]:
+    """What model.json says about the agent, and the weights of its policy."""
+    kind, weights = policies.export(model.policy)
+    head = ppo.ModelHead(
         num_players=config.players,
         rules=str(resolve_rules(config.rules, config.players)),
         observation=config.observation,
         observation_size=int(np.prod(model.observation_space.shape or ())),
+        network=kind,
         steps=model.num_timesteps,
         trained_by=f"train.py, seed {config.seed}",
     )
-
-
-def policy_weights(model: MaskablePPO) -> dict[str, NDArray[np.float32]]:
-    """The layers of the policy network, as `marrakech_agents.ppo` wants them."""
-    policy: Any = model.policy
-    layers = [m for m in policy.mlp_extractor.policy_net if isinstance(m, torch.nn.Linear)]
-    weights = {}
-    for index, layer in enumerate([*layers, policy.action_net]):
-        weights[f"{index}.weight"] = layer.weight.detach().cpu().numpy().copy()
-        weights[f"{index}.bias"] = layer.bias.detach().cpu().numpy().copy()
-    return weights
+    return head, weights
 
 
 def save_model(folder: Path, model: MaskablePPO, config: Config) -> None:
@@ -373,7 +381,7 @@ def save_model(folder: Path, model: MaskablePPO, config: Config) -> None:
         OSError: The folder cannot be written.
     """
     folder.mkdir(parents=True, exist_ok=True)
-    ppo.save(folder, model_head(model, config), policy_weights(model))
+    ppo.save(folder, *describe(model, config))
 
 
 def measure(run: RunFolder, config: Config) -> None:

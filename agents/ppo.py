@@ -3,7 +3,7 @@
 A model is two files: `model.json` says what it is, `model.safetensors` holds the weights. Neither
 can carry code, so a stranger's model is safe to load. Playing needs NumPy alone, not torch.
 
-Legend: `B` games, `F` numbers of a flat observation, `A` = 15 actions.
+Legend: `B` games, `A` = 15 actions.
 """
 
 from __future__ import annotations
@@ -11,7 +11,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-from collections.abc import Mapping
 from dataclasses import asdict, dataclass, fields
 from pathlib import Path
 from typing import Any, Final
@@ -19,19 +18,16 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from marrakech_env.actions import NUM_ACTIONS
 from marrakech_env.observation import encode, find_form
 from marrakech_env.rules import action_mask
 from marrakech_env.spec import check_num_players, resolve_rules
 from marrakech_env.state import States
 
+from .networks import Weights, network
 from .runs import write_atomically
 
 FORMAT: Final = 1
 """Version of the two files; another one is refused."""
-
-Weights = Mapping[str, NDArray[np.float32]]
-"""`0.weight` (out, in), `0.bias` (out,), `1.weight`, ...: dense layers with tanh between them."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,7 +38,8 @@ class ModelHead:
         num_players: The number of players that it was trained for.
         rules: The RULES text of its training games.
         observation: The form of observation that it reads.
-        observation_size: F, so that a change of the form is noticed.
+        observation_size: Numbers of one observation, so that a change of the form is noticed.
+        network: The kind of network, `mlp` or `scorer` (see `networks`).
         steps: Decisions that it learned from.
         trained_by: The command or program, for people.
     """
@@ -51,6 +48,7 @@ class ModelHead:
     rules: str
     observation: str
     observation_size: int
+    network: str
     steps: int
     trained_by: str
 
@@ -79,7 +77,7 @@ class PPOAgent:
         self.num_players = head.num_players
         self.temperature = temperature
         _check_head(head)
-        self._layers = _layers(head, weights)
+        self._network = network(head.network, head.num_players, head.observation_size, weights)
 
     def act(self, states: States, rng: np.random.Generator) -> NDArray[np.int64]:
         """Decides for the player to move: int64 (B,).
@@ -100,12 +98,8 @@ class PPOAgent:
 
     def logits(self, observations: NDArray[Any]) -> NDArray[np.float32]:
         """The network: observations (B, ...) to logits float32 (B, A), illegal ones included."""
-        hidden = observations.reshape(len(observations), -1).astype(np.float32, copy=False)
-        for index, (weight, bias) in enumerate(self._layers):
-            hidden = hidden @ weight + bias
-            if index < len(self._layers) - 1:
-                hidden = np.tanh(hidden)
-        return hidden
+        flat = observations.reshape(len(observations), -1)
+        return self._network(flat.astype(np.float32, copy=False))
 
 
 def save(folder: str | os.PathLike[str], head: ModelHead, weights: Weights) -> None:
@@ -186,28 +180,5 @@ def _check_head(head: ModelHead) -> None:
             f"it reads {head.observation_size} numbers of the observation {head.observation!r}, "
             f"which now has {size} with {head.num_players} players: train it again"
         )
-
-
-def _layers(
-    head: ModelHead, weights: Weights
-) -> list[tuple[NDArray[np.float32], NDArray[np.float32]]]:
-    """The layers as (in, out) matrices and biases, checked from observation to actions."""
-    layers = []
-    width = head.observation_size
-    for index in range(len(weights) // 2):
-        try:
-            weight, bias = weights[f"{index}.weight"], weights[f"{index}.bias"]
-        except KeyError as error:
-            raise ValueError(f"the weights lack {error}; found: {sorted(weights)}") from None
-        if weight.ndim != 2 or weight.shape[1] != width or bias.shape != weight.shape[:1]:
-            raise ValueError(
-                f"layer {index} has weights of shape {weight.shape} and biases of shape "
-                f"{bias.shape}; wanted: (N, {width}) and (N,)"
-            )
-        if not (np.isfinite(weight).all() and np.isfinite(bias).all()):
-            raise ValueError(f"layer {index} holds numbers that are not finite")
-        layers.append((weight.T.astype(np.float32), bias.astype(np.float32)))
-        width = weight.shape[0]
-    if len(weights) % 2 or not layers or width != NUM_ACTIONS:
-        raise ValueError(f"the last layer gives {width} numbers; wanted: {NUM_ACTIONS} actions")
-    return layers
+    if head.network == "scorer" and head.observation != "features":
+        raise ValueError(f"a scorer reads the observation 'features', not {head.observation!r}")

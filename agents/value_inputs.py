@@ -210,6 +210,7 @@ WORK: Final = np.dtype(
 """Everything about one position, in one record: records are passed for free."""
 
 _CHANCE = DIE_PROBABILITY[1:].astype(np.float32)
+_ROUNDING = np.float32(1e-3)
 
 
 @kernel
@@ -313,7 +314,7 @@ def _write_next_walk(work: Record, tables: Record) -> None:
             if now.slot[cell] != 1 and now.size[cell] > work.money[1]:
                 ruin += _CHANCE[face]
         x[_RUIN + steering] = ruin
-        if due < least:
+        if due < least - _ROUNDING:  # so that sums in another order choose the same steering
             least, at = due, steering
     x[_LEAST_DUE] = least / np.float32(3)
     for slot in range(work.num_slots):

@@ -5,9 +5,10 @@ import json
 import numpy as np
 import pytest
 
-from marrakech_agents import ppo
+from marrakech_agents import networks, ppo
 from marrakech_env.agent import load_agent
 from marrakech_env.batch import Batch
+from marrakech_env.features import FEATURES
 from marrakech_env.observation import find_form
 
 pytest.importorskip("safetensors")
@@ -20,6 +21,7 @@ def head(players=2, observation="features", **changes):
         "rules": "official",
         "observation": observation,
         "observation_size": size,
+        "network": "mlp",
         "steps": 1,
         "trained_by": "a test",
     }
@@ -66,6 +68,61 @@ def test_the_network_is_dense_layers_with_tanh_between(tmp_path):
     )
 
 
+@pytest.mark.parametrize("players", [2, 3, 4])
+def test_the_parts_of_the_features_are_all_of_them_once(players):
+    steerings, placements, others = networks.action_parts(players)
+    every = np.concatenate([steerings.ravel(), placements.ravel(), others])
+    assert sorted(every) == list(range(find_form("features").shape(players)[0]))
+    legal = FEATURES.part("lay_legal", players)
+    column = list(placements[0]).index(legal.start)
+    assert placements[:, column].tolist() == list(range(legal.start, legal.stop))
+    ahead = FEATURES.part("ahead", players)
+    assert steerings[1, :4].tolist() == list(range(ahead.start + 4, ahead.start + 8))
+
+
+@pytest.mark.parametrize("players", [2, 4])
+@pytest.mark.parametrize("kind", ["scorer", "mlp"])
+def test_the_exported_network_computes_what_was_trained(players, kind):
+    torch = pytest.importorskip("torch")
+    policies = pytest.importorskip("marrakech_agents.policies")
+    from sb3_contrib import MaskablePPO
+
+    from marrakech_env.sb3 import MarrakechVecEnv
+
+    torch.manual_seed(0)
+    env = MarrakechVecEnv(4, num_players=players)
+    policy, sizes = "MlpPolicy", {"net_arch": [32, 32]}
+    if kind == "scorer":
+        policy = policies.ScorerPolicy
+        sizes = {"num_players": players, "hidden": 16, "value_hidden": 16}
+    model = MaskablePPO(policy, env, policy_kwargs=sizes, device="cpu")
+    for parameter in model.policy.parameters():
+        torch.nn.init.normal_(parameter, std=0.2)
+    name, exported = policies.export(model.policy)
+    assert name == kind
+    size = env.observation_space.shape[0]
+    observations = np.random.default_rng(0).normal(size=(7, size)).astype(np.float32)
+    with torch.no_grad():
+        expected = model.policy.action_net(
+            model.policy.mlp_extractor.forward_actor(torch.as_tensor(observations))
+        )
+    found = networks.network(kind, players, size, exported)(observations)
+    np.testing.assert_allclose(found, expected.numpy(), rtol=1e-3, atol=1e-4)
+
+
+def test_weights_that_are_missing_or_too_many_are_refused():
+    described = head()
+    layers = weights(described.observation_size)
+    with pytest.raises(ValueError, match="unknown kind of network 'cnn'; known: mlp, scorer"):
+        ppo.PPOAgent(head(network="cnn"), layers)
+    with pytest.raises(ValueError, match=r"lack 'state\.0\.weight'"):
+        ppo.PPOAgent(head(network="scorer"), layers)
+    with pytest.raises(ValueError, match=r"lack '0\.bias'"):
+        ppo.PPOAgent(described, {k: v for k, v in layers.items() if k != "0.bias"})
+    with pytest.raises(ValueError, match="a scorer reads the observation 'features'"):
+        ppo.PPOAgent(head(observation="flat", network="scorer"), layers)
+
+
 def test_temperature_draws_from_the_softmax_of_the_legal_logits():
     described = head()
     layers = weights(described.observation_size)
@@ -94,7 +151,7 @@ def test_a_model_for_another_number_of_players_is_refused(tmp_path):
 def test_a_model_of_another_observation_is_refused(tmp_path):
     with pytest.raises(ValueError, match="reads 7 numbers of the observation 'features'"):
         ppo.PPOAgent(head(observation_size=7), weights(7))
-    with pytest.raises(ValueError, match=r"layer 0 has weights of shape \(16, 9\)"):
+    with pytest.raises(ValueError, match=r"layer '0' has weights \(16, 9\); wanted: \(16, \d+\)"):
         ppo.PPOAgent(head(), weights(9))
 
 
@@ -156,7 +213,7 @@ def test_weights_that_are_not_finite_are_refused():
     described = head()
     layers = weights(described.observation_size)
     layers["0.bias"][3] = np.nan
-    with pytest.raises(ValueError, match="layer 0 holds numbers that are not finite"):
+    with pytest.raises(ValueError, match=r"'0\.bias' hold numbers that are not finite"):
         ppo.PPOAgent(described, layers)
 
 

@@ -17,7 +17,7 @@ for package in ("sb3_contrib", "tyro", "rich", "safetensors", "matplotlib", "ten
 
 ROOT = Path(__file__).parents[1]
 SMALL = (
-    "--num-envs 16 --num-steps 32 --batch-size 128 --epochs 1 --hidden 16 --evaluations 4 "
+    "--num-envs 16 --num-steps 32 --batch-size 128 --epochs 1 --hidden 16 --value-hidden 16 --evaluations 4 "
     "--evaluation-deals 2 --final-deals 4 --checkpoint-minutes 0.001"
 ).split()
 

@@ -1,0 +1,138 @@
+"""Training of the value network: self-play, targets, repeatability."""
+
+import numpy as np
+import pytest
+
+from marrakech_agents.self_play import Games, Player
+from marrakech_agents.value_inputs import NUM_INPUTS
+from marrakech_agents.value_net import MAX_MARGIN, NET, empty_net
+from marrakech_env import arena
+from marrakech_env.spec import resolve_rules
+
+torch = pytest.importorskip("torch")
+from marrakech_agents import td, value  # noqa: E402
+
+SMALL = td.Settings(games=40, games_a_round=10, rows_a_step=128, workers=2)
+
+
+def random_net(seed=0):
+    net, rng = empty_net(0.02), np.random.default_rng(seed)
+    for name in ("first", "bias", "second"):
+        net[name] = rng.normal(0, 0.1, (1, *NET[name].shape))
+    return net
+
+
+def play(players=2, rules="official", games=6, epsilon=0.2, first=0):
+    return Player(resolve_rules(rules, players), random_net()).play(7, first, games, epsilon)
+
+
+def test_a_game_has_a_row_between_any_two_turns():
+    games = play(games=5, epsilon=0.0)
+    lengths = np.diff(np.flatnonzero(np.append(True, games.last)))
+    assert len(lengths) == 5
+    assert games.last.sum() == 5
+    assert (lengths[1:] <= 47).all()
+    assert len(games.inputs) == len(games.seats) == len(games.backup) <= 5 * 47
+
+
+@pytest.mark.parametrize("players", [2, 3, 4])
+@pytest.mark.parametrize("rules", ["official", "official;steering=end;money=8", "comp1110;money=9"])
+def test_wins_of_all_seats_add_up_and_margins_are_bounded(players, rules):
+    games = play(players, rules)
+    assert len(games.inputs) > 50
+    for values in (games.value, games.backup):
+        np.testing.assert_allclose(values[:, :players, 1].sum(1), 1, atol=1e-5)
+        assert (np.abs(values[:, :players, 0]) <= MAX_MARGIN).all()
+        assert (values[:, players:, 1] == 0).all()
+
+
+def test_a_game_is_the_same_alone_and_among_others():
+    together, alone = play(games=6), play(games=1, first=3)
+    starts = np.flatnonzero(np.append(True, together.last[:-1]))
+    rows = slice(starts[3], starts[3] + len(alone.inputs))
+    np.testing.assert_array_equal(together.inputs[rows], alone.inputs)
+    np.testing.assert_array_equal(together.backup[rows], alone.backup)
+
+
+def test_the_backup_is_the_mean_of_the_values_that_follow():
+    """Without exploration the value of the next row scatters around the backup."""
+    games = play(games=300, epsilon=0.0)
+    follows = ~games.last[:-1]
+    error = (games.value[1:] - games.backup[:-1])[follows]
+    deviation = error.std(0) / np.sqrt(len(error))
+    assert (np.abs(error.mean(0))[:2] < 5 * deviation[:2] + 1e-6).all()
+    assert error.std() > 0.01
+
+
+def test_targets_are_lambda_returns_cut_at_exploring_turns():
+    rng = np.random.default_rng(0)
+    rows = 40
+    games = Games(
+        inputs=np.zeros((rows, NUM_INPUTS), np.float32),
+        seats=np.zeros((rows, 4), np.int8),
+        value=rng.random((rows, 4, 2), np.float32),
+        backup=rng.random((rows, 4, 2), np.float32),
+        explored=rng.random(rows) < 0.2,
+        last=np.isin(np.arange(rows), [11, 25, rows - 1]),
+    )
+    expected = games.backup.copy()
+    for start, end in ((0, 12), (12, 26), (26, rows)):
+        for row in range(start, end):
+            weight = 1.0
+            for later in range(row + 1, end):
+                if games.explored[later]:
+                    break
+                weight *= 0.6
+                expected[row] += weight * (games.backup[later] - games.value[later])
+    np.testing.assert_allclose(games.targets(0.6), expected, atol=1e-5)
+
+
+def test_a_run_is_fixed_by_its_seed_however_many_threads_play():
+    weights = []
+    for seed, workers in ((1, 1), (1, 2), (2, 2)):
+        settings = td.Settings(games=40, games_a_round=10, rows_a_step=128, workers=workers)
+        trainer = td.TDTrainer(2, seed=seed, settings=settings)
+        for _ in range(2):
+            trainer.round()
+        weights.append(trainer.model().weights())
+    for name in value.WEIGHT_NAMES:
+        np.testing.assert_array_equal(weights[0][name], weights[1][name])
+        assert (weights[0][name] != weights[2][name]).any()
+
+
+def test_a_restored_trainer_goes_on_as_if_nothing_had_happened(tmp_path):
+    steady = td.TDTrainer(3, seed=4, settings=SMALL)
+    steady.round()
+    torch.save(steady.state(), tmp_path / "checkpoint.pt")
+    steady.round()
+    resumed = td.TDTrainer(3, seed=4, settings=SMALL)
+    resumed.restore(torch.load(tmp_path / "checkpoint.pt", weights_only=True))
+    resumed.round()
+    assert resumed.num_games == steady.num_games == 20
+    for name in value.WEIGHT_NAMES:
+        np.testing.assert_array_equal(
+            steady.model().weights()[name], resumed.model().weights()[name]
+        )
+
+
+def test_a_few_rounds_beat_the_network_that_knows_the_score_only():
+    settings = td.Settings(games=2000, games_a_round=100)
+    trainer = td.TDTrainer(2, settings=settings)
+    novice = trainer.agent()
+    for _ in range(20):
+        stats = trainer.round()
+    assert stats["games"] == 2000
+    assert stats["loss_win"] < 0.66
+    result = arena.play([trainer.agent()], 2, "official", 200, seed=5, field=[novice])
+    assert result.pairings[0].win_share.low > 0.6
+
+
+def test_a_trained_model_is_saved_and_loaded(tmp_path):
+    trainer = td.TDTrainer(2, "comp1110", settings=SMALL)
+    trainer.round()
+    trainer.save(tmp_path)
+    loaded = value.load_model(tmp_path)
+    assert loaded.head.rules == "comp1110"
+    assert loaded.head.games == 10
+    for name, tensor in trainer.model().weights().items():
+        np.testing.assert_array_equal(loaded.weights()[name], tensor)

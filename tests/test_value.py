@@ -1,0 +1,324 @@
+"""The value agent: what it sees, one turn of lookahead, model files."""
+
+import json
+import subprocess
+import sys
+
+import numpy as np
+import pytest
+from positions import RULES, half_turned, mirrored, random_states
+
+from marrakech_agents import tensors, value
+from marrakech_agents.value_net import MAX_MARGIN, NET
+from marrakech_agents.value_search import TABLE, new_mind, value_between
+from marrakech_env import notation, rules
+from marrakech_env.batch import Batch
+from marrakech_env.state import LAY, OVER, STEER, STEER_AT_END
+
+MARGIN_WEIGHT = 0.02
+DIE = {1: 1 / 6, 2: 1 / 3, 3: 1 / 3, 4: 1 / 6}
+
+
+def random_model(players=2, seed=0, margin_weight=MARGIN_WEIGHT):
+    """Weights that make every input matter."""
+    rng = np.random.default_rng(seed)
+    weights = {
+        name: rng.normal(0, 0.1, NET[name].shape).astype(np.float32) for name in value.WEIGHT_NAMES
+    }
+    head = value.ValueHead(players, "official", 0, margin_weight, "a test")
+    return value.ValueModel.from_weights(head, weights)
+
+
+def agent(players=2, **arguments):
+    return value.ValueAgent(random_model(players), **arguments)
+
+
+def unfinished(rule_text, players, seed, phase=None):
+    states = random_states(rule_text, players, 12, seed)
+    keep = states["phase"] != OVER if phase is None else states["phase"] == phase
+    return states[keep]
+
+
+def worth_after_turn(state, mover, laid, draw, model):
+    """Worth, margin and win of a position between two turns for the seat that had the last one."""
+    mind = new_mind(model.net)
+    work = mind["work"]
+    value_between(state[0], mover, laid, draw, work[0], mind[0], TABLE[0])
+    if state["eliminated"][0, mover]:
+        return -MARGIN_WEIGHT * MAX_MARGIN, -MAX_MARGIN, 0.0
+    slot = work["slot_of_seat"][0, mover]
+    margin, win = float(mind["sums"]["margin"][0, slot]), float(mind["sums"]["win"][0, slot])
+    return win + MARGIN_WEIGHT * margin, margin, win
+
+
+@pytest.mark.parametrize("players", [2, 3, 4])
+def test_a_placement_is_worth_what_the_position_after_it_is(players):
+    model = random_model(players)
+    looker = value.ValueAgent(model)
+    seen = 0
+    for number, text in enumerate(RULES):
+        for state in unfinished(text, players, number, LAY)[::5]:
+            if state["flags"] & STEER_AT_END:
+                continue
+            mover, laid = int(state["player"]), int(state["next_colour"][state["player"]])
+            for row in looker.analyse(state):
+                outcomes, chances = rules.chance_outcomes(state, row.action)
+                draw = float(chances[list(outcomes).index(laid)]) if laid in outcomes else 0.0
+                if len(outcomes) == 1 and outcomes[0] == -1:
+                    draw = 1.0
+                after = state.reshape(1).copy()
+                rules.step(after, [row.action], [outcomes[0]])
+                # Which colour is drawn next must not matter, only how likely it is.
+                expected = worth_after_turn(after, mover, laid, draw, model)
+                assert (row.worth, row.margin, row.win) == pytest.approx(expected, abs=2e-3)
+                seen += 1
+    assert seen > 300
+
+
+@pytest.mark.parametrize("players", [2, 3, 4])
+def test_a_steering_is_worth_the_mean_over_the_die_of_the_best_placement(players):
+    looker = agent(players)
+    eliminations = 0
+    for number, text in enumerate(RULES):
+        for state in unfinished(text, players, number, STEER)[::9]:
+            if state["flags"] & STEER_AT_END:
+                continue
+            for row in looker.analyse(state):
+                expected = 0.0
+                for steps, chance in DIE.items():
+                    after = state.reshape(1).copy()
+                    rules.step(after, [row.action], [steps])
+                    if after["phase"][0] == LAY:
+                        expected += chance * looker.analyse(after)[0].worth
+                    else:
+                        assert after["eliminated"][0, state["player"]]
+                        expected -= chance * MARGIN_WEIGHT * MAX_MARGIN
+                        eliminations += 1
+                assert row.worth == pytest.approx(expected, abs=2e-3)
+    assert eliminations > 0
+
+
+def test_a_late_steering_is_worth_the_position_that_it_leads_to():
+    model = random_model()
+    looker = value.ValueAgent(model)
+    states = unfinished("official;colours=single;steering=end;money=9", 2, 1, STEER)
+    for state in states[:20]:
+        rows = looker.analyse(state)
+        assert len(rows) == 3
+        for row in rows:
+            after = state.reshape(1).copy()
+            rules.step(after, [row.action], [-1])
+            expected = worth_after_turn(after, int(state["player"]), -1, 1.0, model)
+            assert row.worth == pytest.approx(expected[0], abs=2e-3)
+
+
+def test_where_the_mover_steers_last_a_placement_is_worth_its_best_steering():
+    looker = agent()
+    states = unfinished("official;colours=single;steering=end;money=9", 2, 2, LAY)
+    compared = 0
+    for state in states[:20]:
+        for row in looker.analyse(state):
+            after = state.reshape(1).copy()
+            rules.step(after, [row.action], [-1])
+            if after["phase"][0] == STEER:
+                assert row.worth == pytest.approx(looker.analyse(after)[0].worth, abs=2e-3)
+                compared += 1
+    assert compared > 20
+
+
+@pytest.mark.parametrize("players", [2, 3, 4])
+def test_the_last_rug_is_valued_by_the_rules(players):
+    looker = agent(players)
+    finished = 0
+    for text in ("official;rugs=6", "official;rugs=6;tie_break=squares;money=12"):
+        for state in unfinished(text, players, 3, LAY):
+            for row in looker.analyse(state):
+                after = state.reshape(1).copy()
+                rules.step(after, [row.action], rules.chance_outcomes(state, row.action)[0][:1])
+                if after["phase"][0] == OVER:
+                    mover, scores = int(state["player"]), rules.scores(after)[0]
+                    others = [
+                        s
+                        for p, s in enumerate(scores)
+                        if p != mover and not after["eliminated"][0, p]
+                    ]
+                    assert row.win == pytest.approx(rules.winner_shares(after)[0, mover])
+                    margin = scores[mover] - max(others) if others else MAX_MARGIN
+                    assert row.margin == pytest.approx(np.clip(margin, -MAX_MARGIN, MAX_MARGIN))
+                    finished += 1
+    assert finished >= 10
+
+
+MIRRORED_ACTIONS = [2, 1, 0] + [
+    3 + 3 * (-side % 4) + 2 - turn for side in range(4) for turn in range(3)
+]
+
+
+@pytest.mark.parametrize("players", [2, 4])
+def test_turned_and_mirrored_positions_are_worth_the_same(players):
+    looker = agent(players)
+    for number, text in enumerate(RULES):
+        for state in unfinished(text, players, 20 + number)[::40]:
+            position = notation.format_position(state)
+            rows = {row.action: row.worth for row in looker.analyse(state)}
+            turned = looker.analyse(notation.parse_position(half_turned(position)))
+            assert {row.action: row.worth for row in turned} == pytest.approx(rows, abs=2e-3)
+            flipped = looker.analyse(notation.parse_position(mirrored(position)))
+            assert {MIRRORED_ACTIONS[row.action]: row.worth for row in flipped} == pytest.approx(
+                rows, abs=2e-3
+            )
+
+
+def test_renaming_the_two_colours_of_a_player_changes_nothing():
+    looker = agent()
+    swap = np.array([1, 0, 2, 3])
+    for state in unfinished("official", 2, 5)[::20]:
+        renamed = state.reshape(1).copy()
+        renamed["colour_boards"] = state["colour_boards"][swap]
+        renamed["rugs"] = state["rugs"][swap]
+        if state["next_colour"][0] >= 0:
+            renamed["next_colour"][0, 0] = 1 - state["next_colour"][0]
+        rows = {row.action: row.worth for row in looker.analyse(state)}
+        assert {r.action: r.worth for r in looker.analyse(renamed)} == pytest.approx(rows, abs=2e-3)
+
+
+def test_moving_everybody_one_seat_on_changes_nothing():
+    looker = agent(3)
+    order = np.array([2, 0, 1, 3])
+    for state in unfinished("official;money=12", 3, 6)[::20]:
+        moved = state.reshape(1).copy()
+        for name in ("colour_boards", "rugs", "money", "eliminated"):
+            moved[name][0] = state[name][order]
+        moved["next_colour"][0, :3] = [0, 1, 2]
+        moved["next_colour"][0][moved["rugs"][0] == 0] = -1
+        moved["player"] = (state["player"] + 1) % 3
+        rows = {row.action: row.worth for row in looker.analyse(state)}
+        assert {r.action: r.worth for r in looker.analyse(moved)} == pytest.approx(rows, abs=2e-3)
+
+
+@pytest.mark.parametrize("players", [2, 3, 4])
+def test_it_plays_whole_games_under_all_rules(players):
+    looker, rng = agent(players), np.random.default_rng(0)
+    for text in RULES:
+        batch, ended = Batch(6, players, text, seed=3), np.zeros(6, bool)
+        while not ended.all():
+            actions = looker.act(batch.states, rng)
+            single = looker.act(batch.states[2:3], rng)
+            assert actions[2] == single[0]
+            batch.step(actions)  # refuses illegal ones
+            ended |= batch.done
+    assert rng.bit_generator.state == np.random.default_rng(0).bit_generator.state
+
+
+def test_the_best_action_is_played_and_analyse_lists_it_first():
+    looker = agent()
+    states = unfinished("official", 2, 8)[:50]
+    actions = looker.act(states, np.random.default_rng(0))
+    for state, action in zip(states, actions):
+        rows = looker.analyse(state)
+        assert rows[0].action == action
+        assert [row.worth for row in rows] == sorted((row.worth for row in rows), reverse=True)
+        assert {row.action for row in rows} == set(
+            np.flatnonzero(rules.action_mask(state.reshape(1))[0])
+        )
+
+
+def test_temperature_draws_from_the_softmax_of_the_worths():
+    drawing = agent(temperature=0.1)
+    state = unfinished("official", 2, 9, LAY)[:1]
+    rows = drawing.analyse(state)
+    draws = drawing.act(np.repeat(state, 20000), np.random.default_rng(1))
+    chances = np.exp(np.array([row.worth for row in rows]) / 0.1)
+    chances /= chances.sum()
+    found = np.array([(draws == row.action).mean() for row in rows])
+    np.testing.assert_allclose(found, chances, atol=0.02)
+    with pytest.raises(ValueError, match="temperature must be at least 0, not -1"):
+        agent(temperature=-1)
+
+
+def test_an_untrained_network_says_the_score():
+    head = value.ValueHead(2, "official", 0, MARGIN_WEIGHT, "a test")
+    blank = {name: np.zeros(NET[name].shape, np.float32) for name in value.WEIGHT_NAMES}
+    looker = value.ValueAgent(value.ValueModel.from_weights(head, blank))
+    start = Batch(1).states.copy()
+    rules.step(start, [1], [2])
+    rows = looker.analyse(start)
+    assert {row.margin for row in rows} == {2.0}
+    assert {row.win for row in rows} == {0.5}
+
+
+def test_a_model_is_refused_where_another_number_of_players_sits():
+    with pytest.raises(ValueError, match="made for 3 players, not for 2"):
+        agent(3).act(Batch(2).states, np.random.default_rng(0))
+
+
+def test_a_saved_model_plays_as_before(tmp_path):
+    model = random_model(3)
+    value.save(tmp_path, model)
+    loaded = value.load(tmp_path / "model.json")
+    assert loaded.num_players == 3
+    states = unfinished("official", 3, 1)[:40]
+    rng = np.random.default_rng(0)
+    assert (loaded.act(states, rng) == value.ValueAgent(model).act(states, rng)).all()
+    value.save(tmp_path, random_model(3, seed=1))
+    assert len(list(tmp_path.iterdir())) == 2
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"kind": "ppo"}, "kind 'value'"),
+        ({"format": 2}, "its format is 2"),
+        ({"sha256": "0"}, "damaged"),
+        ({"weights": "../model.safetensors"}, "must lie beside it"),
+        ({"weights": "gone.safetensors"}, "gone"),
+        ({"num_players": 5}, "num_players must be 2, 3 or 4"),
+        ({"games": "many"}, "'games' must be of type int"),
+        ({"rules": "chess"}, "unknown preset"),
+    ],
+)
+def test_damaged_models_are_refused(tmp_path, change, message):
+    value.save(tmp_path, random_model())
+    path = tmp_path / "model.json"
+    path.write_text(json.dumps({**json.loads(path.read_text()), **change}))
+    with pytest.raises(ValueError, match=message):
+        value.load(path)
+
+
+def test_weights_of_a_wrong_shape_or_with_nan_are_refused():
+    model = random_model()
+    short = {**model.weights(), "bias": np.zeros(3, np.float32)}
+    with pytest.raises(ValueError, match=r"'bias' have shape .*found: \(3,\)"):
+        value.ValueModel.from_weights(model.head, short)
+    broken = {**model.weights(), "bias": np.full(NET["bias"].shape, np.nan, np.float32)}
+    with pytest.raises(ValueError, match="not finite"):
+        value.ValueModel.from_weights(model.head, broken)
+
+
+def test_tensors_are_those_of_the_safetensors_package():
+    theirs = pytest.importorskip("safetensors.numpy")
+    rng = np.random.default_rng(0)
+    some = {"b": rng.random((2, 3), np.float32), "a": rng.random(5, np.float32)}
+    for read, data in (
+        (tensors.from_bytes, theirs.save(some)),
+        (theirs.load, tensors.to_bytes(some)),
+    ):
+        found = read(data)
+        assert found.keys() == some.keys()
+        for name, tensor in some.items():
+            np.testing.assert_array_equal(found[name], tensor)
+
+
+@pytest.mark.parametrize("cut", [4, 20, -4])
+def test_tensors_that_are_cut_off_are_refused(cut):
+    data = tensors.to_bytes({"a": np.ones(4, np.float32)})
+    with pytest.raises(ValueError, match=r"safetensors|float32|JSON|char"):
+        tensors.from_bytes(data[:cut])
+
+
+def test_playing_needs_neither_torch_nor_safetensors():
+    program = (
+        "import sys, marrakech_agents.value\n"
+        "assert not {'torch', 'safetensors', 'matplotlib'} & set(sys.modules)"
+    )
+    subprocess.run([sys.executable, "-c", program], check=True)
