@@ -38,6 +38,8 @@ from marrakech_env.arena.report import print_result, write_json
 from marrakech_env.sb3 import MarrakechVecEnv
 from marrakech_env.spec import resolve_rules
 
+OPPONENTS = ("random", "greedy", "expectimax")
+"""Whom the trained agent is measured against."""
 OUTPUT = Console()
 
 
@@ -138,13 +140,15 @@ class Trainer(BaseCallback):
 
     def _on_training_start(self) -> None:
         self.set_opponents()
+        self.started = self.last_checkpoint = time.monotonic()
 
     def _on_rollout_start(self) -> None:
         """Between two updates: the policy is whole, so it can be kept and measured."""
         decay = 1 - 0.95 * self.done
         self.learning_rate = self.config.learning_rate * decay
         self.model.ent_coef = self.config.entropy * decay
-        if len(self.run.metrics) < int(self.done * self.config.evaluations):
+        measured = self.run.metrics[-1]["progress"] if self.run.metrics else 0.0
+        if int(self.done * self.config.evaluations) > int(measured * self.config.evaluations):
             self.evaluate()
         if time.monotonic() - self.last_checkpoint > 60 * self.config.checkpoint_minutes:
             self.checkpoint()
@@ -156,7 +160,7 @@ class Trainer(BaseCallback):
     def evaluate(self) -> None:
         """Measures the policy against greedy, and keeps it as a past version."""
         config, steps = self.config, self.model.num_timesteps
-        if self.run.metrics and self.run.metrics[-1]["steps"] == steps:
+        if steps == 0 or (self.run.metrics and self.run.metrics[-1]["steps"] == steps):
             return
         agent = ppo.PPOAgent(*describe(self.model, config))
         result = arena.play(
@@ -166,6 +170,7 @@ class Trainer(BaseCallback):
         row = {
             "steps": steps,
             "minutes": round(self.elapsed / 60, 3),
+            "progress": round(self.done, 6),
             "win_share_greedy": share.value,
             "low": share.low,
             "high": share.high,
@@ -250,6 +255,7 @@ def main(config: Config) -> None:
     with progress_bar() as bar:
         trainer = Trainer(config, run, env, bar)
         model = make_model(env, config, trainer)
+        warm_up(config)
         model.set_logger(configure(str(run.path / "tensorboard"), ["tensorboard"]))
         if run.checkpoint is not None:
             restore(model, run.checkpoint)
@@ -319,6 +325,12 @@ def progress_bar() -> Progress:
         TextColumn("{task.fields[note]}"),
         console=OUTPUT,
     )
+
+
+def warm_up(config: Config) -> None:
+    """Compiles what is not compiled yet, so that it does not count as training time."""
+    arena.play(OPPONENTS, config.players, config.rules, deals=1)
+    MarrakechVecEnv(1, config.players, config.rules, config.observation, config.reward).reset()
 
 
 def make_model(env: MarrakechVecEnv, config: Config, trainer: Trainer) -> MaskablePPO:
@@ -393,7 +405,7 @@ def measure(run: RunFolder, config: Config) -> None:
         config.rules,
         config.final_deals,
         seed=2**32 + config.seed,  # deals that no evaluation on the way has seen
-        field=["random", "greedy", "expectimax"],
+        field=OPPONENTS,
     )
     print_result(result, OUTPUT)
     write_json(result, run.path / "evaluation.json")

@@ -211,6 +211,10 @@ WORK: Final = np.dtype(
 
 _CHANCE = DIE_PROBABILITY[1:].astype(np.float32)
 _ROUNDING = np.float32(1e-3)
+# Multiplying is several times as fast as dividing.
+_THIRD, _FIFTH, _EIGHTH, _TENTH, _EIGHTIETH, _OF_LEAD = (
+    np.float32(1 / n) for n in (3, 5, 8, 10, 80, LEAD_UNIT)
+)
 
 
 @kernel
@@ -273,17 +277,17 @@ def write_inputs(work: Record, tables: Record) -> None:
         cell = np.uint64(tables.ends[work.look, k])
         slot = now.slot[cell]
         if slot != NOBODY:
-            x[_AHEAD + 12 * slot + k] = now.size[cell] / np.float32(5)
+            x[np.uint64(_AHEAD + 12 * slot + k)] = now.size[cell] * _FIFTH
     if now.slot[work.assam] != NOBODY:
-        x[_UNDER + now.slot[work.assam]] = now.size[work.assam] / np.float32(5)
+        x[_UNDER + now.slot[work.assam]] = now.size[work.assam] * _FIFTH
     for slot in range(work.num_slots):
         for k in range(NUM_COLUMNS):
-            x[_EXPECTED + NUM_COLUMNS * slot + k] = now.expected[slot, k] / np.float32(3)
+            x[_EXPECTED + NUM_COLUMNS * slot + k] = now.expected[slot, k] * _THIRD
     _write_next_walk(work, tables)
     for colour_slot in range(NUM_COLOURS):
-        x[_SQUARES + colour_slot] = now.squares[colour_slot] / np.float32(10)
-        x[_SQUARE_SUM + colour_slot] = now.square_sum[colour_slot] / np.float32(80)
-        x[_LARGEST + colour_slot] = now.largest[colour_slot] / np.float32(8)
+        x[_SQUARES + colour_slot] = now.squares[colour_slot] * _TENTH
+        x[_SQUARE_SUM + colour_slot] = now.square_sum[colour_slot] * _EIGHTIETH
+        x[_LARGEST + colour_slot] = now.largest[colour_slot] * _EIGHTH
     write_scores(work)
     late = np.float32(1) / (np.float32(2) + np.float32(work.turns))
     for slot in range(work.num_slots):
@@ -293,7 +297,7 @@ def write_inputs(work: Record, tables: Record) -> None:
                 threat = max(threat, now.largest[work.colour_slot[colour]])
         x[_THREAT + slot] = min(threat / (work.money[slot] + np.float32(1)), np.float32(2))
         lead = work.lead[slot]
-        x[_LEAD + slot] = lead / np.float32(LEAD_UNIT)
+        x[_LEAD + slot] = lead * _OF_LEAD
         x[_LATE_LEAD + slot] = max(min(lead * late, np.float32(5)), np.float32(-5))
 
 
@@ -316,7 +320,7 @@ def _write_next_walk(work: Record, tables: Record) -> None:
         x[_RUIN + steering] = ruin
         if due < least - _ROUNDING:  # so that sums in another order choose the same steering
             least, at = due, steering
-    x[_LEAST_DUE] = least / np.float32(3)
+    x[_LEAST_DUE] = least * _THIRD
     for slot in range(work.num_slots):
         if slot != 1:
-            x[_LEAST_INCOME + slot] = now.expected[slot, at] / np.float32(3)
+            x[_LEAST_INCOME + slot] = now.expected[slot, at] * _THIRD
