@@ -37,8 +37,10 @@ class Settings:
         uses: How often each row is learned from.
         learning_rate: Step size at the start.
         last_learning_rate: Step size at the end, reached along a half cosine.
-        lam: Lambda at the start.
-        last_lam: Lambda at the end.
+        first_lam: Lambda of the first round, where no value means anything yet.
+        lam_halves: Games after which that has fallen to a half; it does not fall below `lam`.
+        lam: Lambda once it has fallen.
+        last_lam: Lambda at the end, reached linearly.
         epsilon: Chance of a random steering, and of a random placement.
         margin_weight: What a dirham of margin is worth beside a win.
         margin_loss: Weight of the margin's error in the loss.
@@ -47,10 +49,10 @@ class Settings:
     """
 
     games: int = 100_000
-    games_a_round: int = 256
-    rows_a_step: int = 512
+    games_a_round: int = 128
+    rows_a_step: int = 256
     uses: int = 4
-    learning_rate: float = 1e-3
+    learning_rate: float = 3e-3
     last_learning_rate: float = 2e-5
     first_lam: float = 0.95
     lam_halves: float = 2000.0
@@ -58,7 +60,7 @@ class Settings:
     last_lam: float = 0.05
     epsilon: float = 0.05
     margin_weight: float = 0.02
-    margin_loss: float = 0.25
+    margin_loss: float = 1.0
     averaging: float = 500.0
     workers: int = 2
 

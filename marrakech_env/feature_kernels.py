@@ -105,7 +105,7 @@ def _fill(
         _write_window(state, observer, heading, work, row, to)
         if state.phase != OVER:
             _write_ahead(state, observer, work, row, to)
-        if observer == state.player and (state.phase == STEER or state.phase == WALK):
+        if observer == state.player and state.phase == STEER:
             _write_steerings(state, observer, work, row, to)
         if observer == state.player and state.phase == LAY:
             _write_placements(state, observer, heading, work, chances, row, to)
@@ -201,10 +201,12 @@ def _write_ahead(state: Record, observer: Int, work: Record, row: Row, to: Offse
 @kernel
 def _write_steerings(state: Record, observer: Int, work: Record, row: Row, to: Offsets) -> None:
     """What follows from each steering: `steer_...`."""
+    walker, before = work.walkers[0], work.before
     find_dues(state, observer, work.walkers[1], work)
     for steering in range(NUM_STEERINGS):
-        if state.phase == WALK and steering != 1:
-            continue
+        row[to.steer_income + steering] = before[OWN, steering]
+        if walker == observer:
+            row[to.steer_income + steering] = -before[WALKERS, steering] - before[THIRD, steering]
         start = heading_after(state, steering)
         for face in range(_FACES):
             heading = np.int64(WALK_TABLE[face + 1, start])
@@ -221,6 +223,10 @@ def _write_steerings(state: Record, observer: Int, work: Record, row: Row, to: O
             row[to.steer_near_own + steering] += CHANCE[face] * np.float32(most)
             row[to.steer_near_others + steering] -= CHANCE[face] * np.float32(least)
             row[to.steer_near_squares + steering] += CHANCE[face] * np.float32(count)
+    for first in range(to.steer_income, to.lay_legal, NUM_STEERINGS):
+        mean = (row[first] + row[first + 1] + row[first + 2]) / np.float32(NUM_STEERINGS)
+        for steering in range(NUM_STEERINGS):
+            row[first + steering] -= mean
 
 
 @kernel
@@ -252,7 +258,7 @@ def _write_placements(
 ) -> None:
     """What follows from each placement: `lay_...`."""
     legal = game.legal_placements(state)
-    before, after = work.before, work.after
+    after = work.after
     for placement in range(NUM_PLACEMENTS):
         if not legal >> np.uint32(placement) & np.uint32(1):
             continue
@@ -276,17 +282,21 @@ def _write_placements(
             mean, cheapest = _mean_and_cheapest(work)
             row[to.lay_next + placement] = mean
             row[to.lay_next_best + placement] = cheapest
-        row[to.lay_even_gain + placement] = np.float32(work.other_walks) * (
-            after[OWN, EVEN] - before[OWN, EVEN]
+        row[to.lay_even_gain + placement] = np.float32(work.other_walks) * after[OWN, EVEN]
+        row[to.lay_even_cost + placement] = np.float32(work.own_walks) * (
+            after[WALKERS, EVEN] + after[THIRD, EVEN]
         )
-        for whose in (WALKERS, THIRD):
-            row[to.lay_even_cost + placement] += np.float32(work.own_walks) * (
-                after[whose, EVEN] - before[whose, EVEN]
-            )
         for walk in range(1, NUM_WALKS):
             k = NUM_STEERINGS + walk
             if work.walkers[walk] == observer:
-                for whose in (WALKERS, THIRD):
-                    row[to.lay_cost + placement] += after[whose, k] - before[whose, k]
+                row[to.lay_cost + placement] += after[WALKERS, k] + after[THIRD, k]
             elif work.walkers[walk] >= 0:
-                row[to.lay_gain + placement] += after[OWN, k] - before[OWN, k]
+                row[to.lay_gain + placement] += after[OWN, k]
+    # Legal placements only hold anything so far, so sums run over all twelve.
+    count = np.float32(game.popcount(np.uint64(legal)))
+    for first in range(to.lay_region, to.window_colours, NUM_PLACEMENTS):
+        total = np.float32(0)
+        for placement in range(NUM_PLACEMENTS):
+            total += row[first + placement]
+        for placement in range(NUM_PLACEMENTS):
+            row[first + placement] -= row[to.lay_legal + placement] * total / count

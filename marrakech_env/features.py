@@ -31,8 +31,9 @@ MAX_LATE_MARGIN: Final = 5
 _SEATS, _OTHERS, _SLOTS = (2, 3, 4), (1, 2, 3), (4, 3, 4)
 _STEERINGS, _PLACEMENTS, _WINDOW = (3,) * 3, (12,) * 3, (WINDOW * WINDOW,) * 3
 _CELLS, _MONEY, _TURNS = NUM_CELLS, MAX_MONEY_OF_ALL, MAX_PLAYERS * MAX_RUGS
-_IF_STEER = "; by steering; 0 unless the observer is to steer or to walk"
+_OF_STEERINGS = ", less its mean over the three; by steering; 0 unless the observer is to steer"
 _IF_LAY = "; by placement; 0 unless it is legal for the observer now"
+_OF_PLACEMENTS = ", less its mean over the legal ones" + _IF_LAY
 
 FEATURES: Final = Schema(
     (
@@ -126,38 +127,50 @@ FEATURES: Final = Schema(
         ),
         Entry("ruin", _STEERINGS, "chance that the next walk eliminates its walker; by steering"),
         Entry(
-            "steer_next",
+            "steer_income",
             _STEERINGS,
-            "expected income of the walk after the next" + _IF_STEER,
+            "expected income of the next walk" + _OF_STEERINGS,
             -_CELLS,
             _CELLS,
-            2,
+        ),
+        Entry(
+            "steer_next",
+            _STEERINGS,
+            "expected income of the walk after it" + _OF_STEERINGS,
+            -2 * _CELLS,
+            2 * _CELLS,
         ),
         Entry(
             "steer_next_best",
             _STEERINGS,
-            "the same, if that walk is steered to cost its walker least" + _IF_STEER,
-            -_CELLS,
-            _CELLS,
-            2,
+            "the same, if that walk is steered to cost its walker least" + _OF_STEERINGS,
+            -2 * _CELLS,
+            2 * _CELLS,
         ),
         Entry(
             "steer_near_own",
             _STEERINGS,
             "expected largest region of the observer within two steps of where the walk ends"
-            + _IF_STEER,
-            0,
+            + _OF_STEERINGS,
+            -_CELLS,
             _CELLS,
-            5,
+            2,
         ),
-        Entry("steer_near_others", _STEERINGS, "the same of others" + _IF_STEER, 0, _CELLS, 5),
+        Entry(
+            "steer_near_others",
+            _STEERINGS,
+            "the same of others" + _OF_STEERINGS,
+            -_CELLS,
+            _CELLS,
+            2,
+        ),
         Entry(
             "steer_near_squares",
             _STEERINGS,
-            "expected squares of others within two steps of where the walk ends" + _IF_STEER,
-            0,
+            "expected squares of others within two steps of where the walk ends" + _OF_STEERINGS,
+            -12,
             12,
-            5,
+            2,
         ),
         Entry("lay_legal", _PLACEMENTS, "1" + _IF_LAY),
         Entry("lay_own", _PLACEMENTS, "own squares that it covers" + _IF_LAY, 0, 2),
@@ -168,53 +181,57 @@ FEATURES: Final = Schema(
             0,
             2,
         ),
-        Entry("lay_region", _PLACEMENTS, "squares of the rug's region" + _IF_LAY, 0, _CELLS, 8),
         Entry(
-            "lay_next",
+            "lay_region",
             _PLACEMENTS,
-            "expected income of the next walk after it" + _IF_LAY,
+            "squares of the region that it belongs to" + _OF_PLACEMENTS,
             -_CELLS,
             _CELLS,
             2,
+        ),
+        Entry(
+            "lay_next",
+            _PLACEMENTS,
+            "expected income of the next walk after it" + _OF_PLACEMENTS,
+            -2 * _CELLS,
+            2 * _CELLS,
         ),
         Entry(
             "lay_next_best",
             _PLACEMENTS,
-            "the same, if that walk is steered to cost its walker least" + _IF_LAY,
-            -_CELLS,
-            _CELLS,
-            2,
+            "the same, if that walk is steered to cost its walker least" + _OF_PLACEMENTS,
+            -2 * _CELLS,
+            2 * _CELLS,
         ),
         Entry(
             "lay_gain",
             _PLACEMENTS,
-            "what it adds to the expected income of the second to fourth walks that others take"
-            + _IF_LAY,
+            "expected income of the second to fourth walks that others take" + _OF_PLACEMENTS,
             -3 * _CELLS,
             3 * _CELLS,
         ),
         Entry(
             "lay_cost",
             _PLACEMENTS,
-            "what it adds to the expected dues of those that the observer takes" + _IF_LAY,
+            "expected dues of those that the observer takes" + _OF_PLACEMENTS,
             -3 * _CELLS,
             3 * _CELLS,
         ),
         Entry(
             "lay_even_gain",
             _PLACEMENTS,
-            "what it adds to `even_gain`" + _IF_LAY,
+            "`even_gain` after it" + _OF_PLACEMENTS,
             -_CELLS * _TURNS,
             _CELLS * _TURNS,
-            5,
+            2,
         ),
         Entry(
             "lay_even_cost",
             _PLACEMENTS,
-            "what it adds to `even_cost`" + _IF_LAY,
+            "`even_cost` after it" + _OF_PLACEMENTS,
             -_CELLS * _TURNS,
             _CELLS * _TURNS,
-            5,
+            2,
         ),
         Entry(
             "window_colours",

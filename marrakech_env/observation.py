@@ -29,18 +29,23 @@ import numpy as np
 from gymnasium.spaces import Box
 from numpy.typing import ArrayLike, NDArray
 
-from marrakech_env import game
 from marrakech_env.compile import kernel
 from marrakech_env.feature_kernels import fill_features
 from marrakech_env.features import FEATURES
 from marrakech_env.schema import MAX_MONEY_OF_ALL, Entry, Schema, offset_table
 from marrakech_env.spec import BOARD_SIZE, EAST, MAX_RUGS, NORTH, NUM_CELLS, SOUTH, WEST
 from marrakech_env.state import LAY, OVER, WALK, Bits, Int, Record, State, States, as_states
-from marrakech_env.views import colour_of_slot, num_slots, seat_after, seen_row
+from marrakech_env.views import (
+    colour_of_slot,
+    half_turned,
+    num_slots,
+    row_of_bytes,
+    seat_after,
+)
 
 IntArray = NDArray[np.int64]
 
-_COLOURS, _SEATS, _ONE = (4, 3, 4), (2, 3, 4), (1, 1, 1)
+_COLOURS, _SEATS, _SINGLE = (4, 3, 4), (2, 3, 4), (1, 1, 1)
 MAX_PLANE_MONEY: Final = 255
 """Money of 255 and more looks the same in `planes`; `flat` and `features` hold it whole."""
 
@@ -54,8 +59,8 @@ PLANES: Final = Schema(
             "below, to the left",
             by_square=True,
         ),
-        Entry("assam", _ONE, "1 on Assam's square", by_square=True),
-        Entry("facing_east_west", _ONE, "1 where Assam truly faces east or west"),
+        Entry("assam", _SINGLE, "1 on Assam's square", by_square=True),
+        Entry("facing_east_west", _SINGLE, "1 where Assam truly faces east or west"),
         Entry(
             "money",
             _SEATS,
@@ -71,8 +76,8 @@ PLANES: Final = Schema(
         ),
         Entry("eliminated", _SEATS, "order of elimination from 1, 0 in the game; by seat", high=4),
         Entry("turn", _SEATS, "1 for the seat to move, all 0 when the game is over; by seat"),
-        Entry("laying", _ONE, "1 where a rug is to be laid"),
-        Entry("walking", _ONE, "1 where the mover walks on unsteered (steering=end)"),
+        Entry("laying", _SINGLE, "1 where a rug is to be laid"),
+        Entry("walking", _SINGLE, "1 where the mover walks on unsteered (steering=end)"),
     )
 )
 """The schema of `planes` and `flat`: entries `by_square` are planes of 49 values, the others are
@@ -173,35 +178,47 @@ def encode(
 
 _PLANES, _FLAT = offset_table(PLANES, planes=True), offset_table(PLANES)
 _MAX_PLANES = _PLANES["total"].max()
-_ONE_BIT, _ROW, _CELLS = np.uint64(1), np.uint64(BOARD_SIZE), np.uint64(NUM_CELLS)
-_SPREAD = np.array(
-    [sum((bits >> k & 1) << (8 * k) for k in range(8)) for bits in range(1 << BOARD_SIZE)],
-    np.uint64,
-)
-"""uint64 (128,): the bits of a row, each in a byte of its own."""
+_ONE, _ROW, _CELLS = np.uint64(1), np.uint64(BOARD_SIZE), np.uint64(NUM_CELLS)
 
 
 @kernel
-def _write_facts(
-    state: Record, observer: Int, boards: NDArray[np.uint64], numbers: IntArray, to: Any
-) -> None:
-    """Writes planes by square as bitboards, not yet turned, and the single numbers, by plane."""
-    for slot in range(num_slots(state)):
+def _write_boards(state: Record, observer: Int, boards: NDArray[np.uint64], to: Any) -> None:
+    """Writes the planes by square as bitboards.
+
+    They are turned by half a turn where Assam looks south or west, so that he looks north or east.
+    """
+    slots = num_slots(state)
+    for slot in range(slots):
         colour = colour_of_slot(state, observer, slot)
         boards[to.colours + slot] = state.colour_boards[colour] if colour >= 0 else np.uint64(0)
-        numbers[to.rugs + slot] = state.rugs[colour] if colour >= 0 else 0
-    facing = np.int64(state.facing)
-    boards[to.links + (NORTH - facing & 3)] = state.links_south << _ROW
-    boards[to.links + (EAST - facing & 3)] = state.links_east
-    boards[to.links + (SOUTH - facing & 3)] = state.links_south
-    boards[to.links + (WEST - facing & 3)] = state.links_east << _ONE_BIT
-    boards[to.assam] = game.cell_bit(state.assam)
-    numbers[to.facing_east_west] = facing & 1
+    east, south, assam = state.links_east, state.links_south, np.uint64(state.assam)
+    if state.facing >= SOUTH:
+        for slot in range(slots):
+            boards[to.colours + slot] = half_turned(boards[to.colours + slot])
+        # A link is kept at the western or northern half of a rug, which is now the other one.
+        east, south = half_turned(east) >> _ONE, half_turned(south) >> _ROW
+        assam = _CELLS - _ONE - assam
+    facing = np.int64(state.facing) & 1
+    boards[to.links + (NORTH - facing & 3)] = south << _ROW
+    boards[to.links + (EAST - facing & 3)] = east
+    boards[to.links + (SOUTH - facing & 3)] = south
+    boards[to.links + (WEST - facing & 3)] = east << _ONE
+    boards[to.assam] = _ONE << assam
+
+
+@kernel
+def _write_numbers(state: Record, observer: Int, numbers: IntArray, to: Any) -> None:
+    """Writes the single numbers, at the places of their planes."""
+    mover = np.int64(state.player) if state.phase != OVER else -1
+    numbers[to.facing_east_west] = np.int64(state.facing) & 1
     for k in range(state.num_players):
         seat = seat_after(state, observer, k)
         numbers[to.money + k] = state.money[seat]
         numbers[to.eliminated + k] = state.eliminated[seat]
-        numbers[to.turn + k] = state.phase != OVER and seat == state.player
+        numbers[to.turn + k] = seat == mover
+    for slot in range(num_slots(state)):
+        colour = colour_of_slot(state, observer, slot)
+        numbers[to.rugs + slot] = state.rugs[colour] if colour >= 0 else 0
     numbers[to.laying] = state.phase == LAY
     numbers[to.walking] = state.phase == WALK
 
@@ -215,13 +232,15 @@ def _fill_planes(
         state = states[games[j]]
         observer = players[games[j]] if players[games[j]] >= 0 else np.int64(state.player)
         planes = _PLANES[state.num_players]
-        _write_facts(state, observer, boards, numbers, planes)
+        _write_boards(state, observer, boards, planes)
+        _write_numbers(state, observer, numbers, planes)
         # Unsigned indices: Numba would ask of signed ones whether they count from the end.
         at = np.uint64(games[j] * planes.total) * _CELLS
+        east_is_up = state.facing & 1 == 1
         for plane in range(planes.facing_east_west):
             for row in range(BOARD_SIZE):
-                seen = seen_row(boards[plane], state.facing, row)
-                _put_eight(out, at + _ROW * np.uint64(row), _SPREAD[seen])
+                squares = row_of_bytes(boards[plane], east_is_up, row)
+                _put_eight(out, at + _ROW * np.uint64(row), squares)
             at += _CELLS
         for plane in range(planes.facing_east_west, planes.total):
             value = np.uint8(min(numbers[plane], MAX_PLANE_MONEY))
@@ -246,18 +265,20 @@ def _fill_flat(
         state = states[games[j]]
         observer = players[games[j]] if players[games[j]] >= 0 else np.int64(state.player)
         planes = _PLANES[state.num_players]
-        _write_facts(state, observer, boards, numbers, planes)
+        _write_boards(state, observer, boards, planes)
+        _write_numbers(state, observer, numbers, planes)
         at = np.uint64(games[j] * _FLAT[state.num_players].total)
+        east_is_up = state.facing & 1 == 1
         for plane in range(planes.facing_east_west):
             for row in range(BOARD_SIZE):
-                seen = seen_row(boards[plane], state.facing, row)
+                squares = row_of_bytes(boards[plane], east_is_up, row)
                 for column in range(BOARD_SIZE):
-                    bit = np.int32(seen >> np.uint64(column) & _ONE_BIT)
-                    out[at + np.uint64(column)] = np.float32(bit)
+                    byte = np.uint8(squares >> np.uint64(8 * column))
+                    out[at + np.uint64(column)] = np.float32(byte)
                 at += _ROW
         for plane in range(planes.facing_east_west, planes.total):
             out[at] = np.float32(numbers[plane])
-            at += _ONE_BIT
+            at += _ONE
 
 
 FORMS: Final = {

@@ -8,40 +8,41 @@ from __future__ import annotations
 import numpy as np
 
 from marrakech_env.compile import kernel
-from marrakech_env.spec import BOARD_SIZE, EAST, NORTH, SOUTH
+from marrakech_env.spec import BOARD_SIZE, NUM_CELLS
 from marrakech_env.state import SINGLE, Bits, Int, Record
 
-_ROW_BITS = np.uint64((1 << BOARD_SIZE) - 1)
-_LAST = np.uint64(BOARD_SIZE - 1)
-_SIZE = np.uint64(BOARD_SIZE)
-_REVERSED = np.array(
-    [int(f"{bits:0{BOARD_SIZE}b}"[::-1], 2) for bits in range(1 << BOARD_SIZE)], np.uint64
+_LAST, _SIZE = np.uint64(BOARD_SIZE - 1), np.uint64(BOARD_SIZE)
+_ROW = np.uint64((1 << BOARD_SIZE) - 1)
+_COLUMN = np.uint64(sum(1 << (BOARD_SIZE * k) for k in range(BOARD_SIZE)))
+# Multiplied so, the bits of a row, 1 apart, or those of a column, 7 apart, come to lie 8 apart.
+# Every bit of the product has one source only, so nothing is carried.
+_SPREAD_ROW = _COLUMN
+_SPREAD_COLUMN = _ROW
+_BYTES = np.uint64(sum(1 << (8 * k) for k in range(BOARD_SIZE)))
+_LOW_HALVES = np.array(
+    [sum(1 << k for k in range(64) if not k >> step & 1) for step in range(6)], np.uint64
 )
-# The 7 bits of a column lie 7 apart. Multiplied by _GATHER they come to lie side by side from bit
-# _GATHERED on; no two partial products meet in one bit there or below, so nothing is carried.
-_COLUMN = np.uint64(sum(1 << (BOARD_SIZE * y) for y in range(BOARD_SIZE)))
-_GATHERED = np.uint64(BOARD_SIZE * (BOARD_SIZE - 1))
-_GATHER = np.uint64(sum(1 << ((BOARD_SIZE - 1) * y) for y in range(1, BOARD_SIZE + 1)))
 
 
 @kernel
-def seen_row(bits: Bits, facing: Int, row: Int) -> Bits:
-    """A row of a bitboard turned so that Assam looks up: 7 bits, the leftmost square lowest.
+def half_turned(bits: Bits) -> Bits:
+    """A bitboard turned by half a turn: its 49 bits in reverse order."""
+    for step in range(len(_LOW_HALVES)):
+        width, low = np.uint64(1 << step), _LOW_HALVES[step]
+        bits = (bits >> width & low) | (bits & low) << width
+    return bits >> np.uint64(64 - NUM_CELLS)
 
-    Args:
-        bits: The board.
-        facing: Assam's facing.
-        row: 0..6 from above, as he sees it.
+
+@kernel
+def row_of_bytes(bits: Bits, east_is_up: bool, row: Int) -> Bits:
+    """A row of a board, turned so that north or east is up.
+
+    Returns:
+        Its squares from the left in 7 bytes of 0 or 1, the leftmost lowest; the eighth is 0.
     """
-    down = np.uint64(row)
-    up = _LAST - down
-    if facing == NORTH:
-        return bits >> (_SIZE * down) & _ROW_BITS
-    if facing == EAST:
-        return ((bits >> up & _COLUMN) * _GATHER) >> _GATHERED & _ROW_BITS
-    if facing == SOUTH:
-        return _REVERSED[bits >> (_SIZE * up) & _ROW_BITS]
-    return _REVERSED[((bits >> down & _COLUMN) * _GATHER) >> _GATHERED & _ROW_BITS]
+    if east_is_up:
+        return ((bits >> (_LAST - np.uint64(row)) & _COLUMN) * _SPREAD_COLUMN) & _BYTES
+    return ((bits >> _SIZE * np.uint64(row) & _ROW) * _SPREAD_ROW) & _BYTES
 
 
 @kernel

@@ -220,10 +220,11 @@ class Observer:
         game, walker = self.game, self.walker(1)
         found: dict[str, list[float]] = {
             name: [0.0, 0.0, 0.0]
-            for name in ("next", "next_best", "near_own", "near_others", "near_squares")
+            for name in ("income", "next", "next_best", "near_own", "near_others", "near_squares")
         }
-        if game.phase in "sw" and game.player == self.seat:
-            for s in self.steerings():
+        if game.phase == "s" and game.player == self.seat:
+            found["income"] = self.steered_income(game, self.walker(0), self.here)
+            for s in range(3):
                 for c, end in self.ends(self.here, s):
                     (x, y), _ = end
                     near = [
@@ -237,6 +238,7 @@ class Observer:
                     found["near_own"][s] += c * max(0, *near)
                     found["near_others"][s] += c * max(0, *(-n for n in near))
                     found["near_squares"][s] += c * sum(n < 0 for n in near)
+            found = {name: list(np.subtract(row, np.mean(row))) for name, row in found.items()}
         return {f"steer_{name}": values for name, values in found.items()}
 
     def laying(self) -> dict[str, list[float]]:
@@ -257,7 +259,6 @@ class Observer:
             )
         }
         found["others"] = [0.0] * (12 * (count - 1))
-        before = self.later_incomes(game, [0, 1, 2])
         mine = [self.walker(k) == self.seat for k in range(4)]
         for action in legal:
             k, squares = action - 3, game.placement(action)
@@ -273,11 +274,13 @@ class Observer:
             found["region"][k] = len(after.region(squares[0]))
             found["next"][k] = later[0]
             found["next_best"][k] = self.cheapest_income(after, self.walker(0), self.here)
-            even = zip(self.even_amounts(after), self.even_amounts(game))
-            found["even_gain"][k], found["even_cost"][k] = (a - b for a, b in even)
-            changes = [a - b for a, b in zip(later, before)]
-            found["gain"][k] = sum(changes[n] for n in (1, 2, 3) if not mine[n])
-            found["cost"][k] = -sum(changes[n] for n in (1, 2, 3) if mine[n])
+            found["even_gain"][k], found["even_cost"][k] = self.even_amounts(after)
+            found["gain"][k] = sum(later[n] for n in (1, 2, 3) if not mine[n])
+            found["cost"][k] = -sum(later[n] for n in (1, 2, 3) if mine[n])
+        for name in ("region", "next", "next_best", "gain", "cost", "even_gain", "even_cost"):
+            mean = np.mean([found[name][action - 3] for action in legal]) if legal else 0.0
+            for action in legal:
+                found[name][action - 3] -= mean
         return {f"lay_{name}": values for name, values in found.items()}
 
     def features(self) -> dict[str, list[float]]:
@@ -345,12 +348,12 @@ def test_legal_placements_are_those_of_the_mask(num_players: int) -> None:
 def test_only_the_player_to_move_sees_consequences_of_actions(num_players: int) -> None:
     states = random_states("official", num_players, 16, seed=42)
     steer = slice(
-        FEATURES.part("steer_next", num_players).start,
+        FEATURES.part("steer_income", num_players).start,
         FEATURES.part("steer_near_squares", num_players).stop,
     )
     place = slice(
         FEATURES.part("lay_legal", num_players).start,
-        FEATURES.part("lay_cost", num_players).stop,
+        FEATURES.part("lay_even_cost", num_players).stop,
     )
     for seat in range(num_players):
         seen = encode(states, "features", seat)
