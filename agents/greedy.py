@@ -50,9 +50,6 @@ _EQUAL: Final = 1e-9
 class GreedyAgent:
     """Takes what is best at once; ties go to the lowest action."""
 
-    def __init__(self) -> None:
-        self._board = np.zeros(1, PATCHES)
-
     def act(self, states: States, rng: np.random.Generator) -> NDArray[np.int64]:
         """Chooses an action in each game.
 
@@ -68,27 +65,29 @@ class GreedyAgent:
         """
         states = as_states(states)
         actions = np.empty(len(states), np.int64)
-        _choose(states, self._board, actions)
+        _choose(states, np.zeros(1, PATCHES), actions)
         return actions
 
 
 @kernel
 def _choose(states: States, scratch: NDArray[np.void], actions: NDArray[np.int64]) -> None:
     """Writes the decision of every game into `actions`."""
-    board = scratch[0]
     for i in range(len(states)):
-        state = states[i]
-        if state.phase == LAY:
-            survey(state, board)
-            actions[i] = _best_placement(state, board)
-        elif state.phase == STEER:
-            survey(state, board)
-            if state.flags & STEER_AT_END:
-                actions[i] = _worst_walk_for_next(state, board)
-            else:
-                actions[i] = _cheapest_steering(state, board)
-        else:
-            actions[i] = 1
+        actions[i] = decide(states[i], scratch[0])
+
+
+@kernel
+def decide(state: Record, board: Record) -> Int:
+    """The decision of one game; `board` is scratch."""
+    if state.phase == LAY:
+        survey(state, board)
+        return _best_placement(state, board)
+    if state.phase == STEER:
+        survey(state, board)
+        if state.flags & STEER_AT_END:
+            return _worst_walk_for_next(state, board)
+        return _cheapest_steering(state, board)
+    return 1
 
 
 @kernel
