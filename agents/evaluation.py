@@ -18,7 +18,7 @@ dirhams; a *toll* is limited by the money of the one who pays.
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Final
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -51,7 +51,7 @@ FACTS: Final = {
     "corner": "of these, in a corner",
     "whole": "rugs with both halves visible: no single rug can cover them",
     "rent": "what a visitor owes him on an average square of the board",
-    "cheap_toll": "expected toll of the next walk if the walker steers for the least: + got, - paid",
+    "cheap_toll": "expected toll of the next walk if the walker pays least: + got, - paid",
     "cheap_second": "expected toll of the walk after that, got or paid",
     "toll": "expected toll of the next walk if the walker steers as he is likely to, got or paid",
     "ruin": "probability that this walk bankrupts him",
@@ -120,9 +120,13 @@ NEAR: Final = _around(2)
 
 @kernel
 def value(
-    state: Record, board: Record, player: Int, weights: NDArray[np.float64],
-    spreads: NDArray[np.float64], sheet: Record
-) -> float:
+    state: Record,
+    board: Record,
+    player: Int,
+    weights: NDArray[np.float64],
+    spreads: NDArray[np.float64],
+    sheet: Record,
+) -> Any:
     """What a position between two turns is worth to a player: about his share of the win.
 
     Args:
@@ -151,9 +155,9 @@ def value(
 
 
 @kernel
-def _margin(state: Record, scores: NDArray[np.float64], player: Int) -> float:
+def _margin(state: Record, scores: NDArray[np.float64], player: Int) -> Any:
     """A score minus the best one of the others in the game."""
-    best = 0.0
+    best: Any = 0.0
     for seat in range(state.num_players):
         if seat != player and not state.eliminated[seat]:
             best = max(best, scores[seat])
@@ -163,7 +167,8 @@ def _margin(state: Record, scores: NDArray[np.float64], player: Int) -> float:
 @kernel
 def turns_since(state: Record, player: Int) -> Int:
     """How many turns ago a player moved, among those in the game: 0 for the last, n-1 the next."""
-    ahead, found, seat = 0, 0, np.int64(state.player)
+    ahead, found = 0, 0
+    seat: Int = np.int64(state.player)
     for _ in range(state.num_players):
         if not state.eliminated[seat]:
             if seat == player:
@@ -318,8 +323,14 @@ def second_income(state: Record, board: Record, heading: Int, player: Int, sheet
 
 @kernel
 def add_toll(
-    state: Record, board: Record, payer: Int, cell: Int, chance: float, sheet: Record, toll: Int,
-    ruin: Int
+    state: Record,
+    board: Record,
+    payer: Int,
+    cell: Int,
+    chance: float,
+    sheet: Record,
+    toll: Int,
+    ruin: Int,
 ) -> None:
     """Adds a landing that happens with some chance to the facts `toll` and, if any, `ruin`."""
     owner = np.int64(board.owner[cell])
@@ -333,8 +344,14 @@ def add_toll(
 
 @kernel
 def add_second(
-    state: Record, board: Record, follower: Int, heading: Int, chance: float, sheet: Record,
-    toll: Int, ruin: Int
+    state: Record,
+    board: Record,
+    follower: Int,
+    heading: Int,
+    chance: float,
+    sheet: Record,
+    toll: Int,
+    ruin: Int,
 ) -> None:
     """Adds the follower's walk from a heading to the facts `toll` and `ruin`."""
     steering = second_steering(state, heading, sheet)
@@ -365,7 +382,7 @@ def add_reply(
 @kernel
 def largest_patch(board: Record, squares: Bits) -> Int:
     """Size of the largest patch that some squares belong to, 0 without any."""
-    most = 0
+    most: Int = 0
     while squares:
         cell = lowest_cell(squares)
         most = max(most, np.int64(board.size[cell]))

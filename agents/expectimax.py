@@ -18,8 +18,19 @@ from numpy.typing import NDArray
 
 from marrakech_env import game
 from marrakech_env.compile import kernel
-from marrakech_env.state import LAY, STATE, STEER, STEER_AT_END, WALK, Int, Record, State
-from marrakech_env.state import States, as_states, one_state
+from marrakech_env.state import (
+    LAY,
+    STATE,
+    STEER,
+    STEER_AT_END,
+    WALK,
+    Int,
+    Record,
+    State,
+    States,
+    as_states,
+    one_state,
+)
 from marrakech_env.tables import FIRST_CELL, NUM_PLACEMENTS, SECOND_CELL
 
 from .evaluation import FACTS, NUM_TERMS, SHEET, value
@@ -124,8 +135,14 @@ def make_scratch() -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], FloatArray
 
 @kernel
 def _choose(
-    states: States, weights: FloatArray, spreads: FloatArray, games: NDArray[Any],
-    boards: NDArray[Any], sheets: NDArray[Any], values: FloatArray, actions: NDArray[np.int64]
+    states: States,
+    weights: FloatArray,
+    spreads: FloatArray,
+    games: NDArray[Any],
+    boards: NDArray[Any],
+    sheets: NDArray[Any],
+    values: FloatArray,
+    actions: NDArray[np.int64],
 ) -> None:
     """Writes the decision of every game into `actions`."""
     for i in range(len(states)):
@@ -134,8 +151,13 @@ def _choose(
 
 @kernel
 def decide(
-    state: Record, weights: FloatArray, spreads: FloatArray, games: NDArray[Any],
-    boards: NDArray[Any], sheets: NDArray[Any], values: FloatArray
+    state: Record,
+    weights: FloatArray,
+    spreads: FloatArray,
+    games: NDArray[Any],
+    boards: NDArray[Any],
+    sheets: NDArray[Any],
+    values: FloatArray,
 ) -> Int:
     """The action of highest value; `values` holds all of them then."""
     fill_values(state, weights, spreads, games, boards, sheets, values)
@@ -148,8 +170,13 @@ def decide(
 
 @kernel
 def fill_values(
-    state: Record, weights: FloatArray, spreads: FloatArray, games: NDArray[Any],
-    boards: NDArray[Any], sheets: NDArray[Any], values: FloatArray
+    state: Record,
+    weights: FloatArray,
+    spreads: FloatArray,
+    games: NDArray[Any],
+    boards: NDArray[Any],
+    sheets: NDArray[Any],
+    values: FloatArray,
 ) -> None:
     """Writes the value of every action into `values`, -inf for those that are not legal."""
     player = np.int64(state.player)
@@ -185,8 +212,12 @@ def fill_values(
 
 @kernel
 def _landing_value(
-    games: NDArray[Any], player: Int, boards: NDArray[Any], weights: FloatArray,
-    spreads: FloatArray, sheet: Record
+    games: NDArray[Any],
+    player: Int,
+    boards: NDArray[Any],
+    weights: FloatArray,
+    spreads: FloatArray,
+    sheet: Record,
 ) -> float:
     """The value of `games[1]` after the player's walk: the best placement if he may lay."""
     state = games[1]
@@ -197,17 +228,21 @@ def _landing_value(
     legal = game.legal_placements(state)
     for placement in range(NUM_PLACEMENTS):
         if legal >> np.uint32(placement) & np.uint32(1):
-            worth = _placement_value(
-                games, 1, placement, player, boards, weights, spreads, sheet
-            )
+            worth = _placement_value(games, 1, placement, player, boards, weights, spreads, sheet)
             best = max(best, worth)
     return best
 
 
 @kernel
 def _placement_value(
-    games: NDArray[Any], at: Int, placement: Int, player: Int, boards: NDArray[Any],
-    weights: FloatArray, spreads: FloatArray, sheet: Record
+    games: NDArray[Any],
+    at: Int,
+    placement: Int,
+    player: Int,
+    boards: NDArray[Any],
+    weights: FloatArray,
+    spreads: FloatArray,
+    sheet: Record,
 ) -> float:
     """The value of laying in `games[at]`, whose patches are `boards[0]`."""
     heading = heading_of(games[at])
@@ -231,8 +266,14 @@ def _placement_value(
 
 @kernel
 def _handover_value(
-    games: NDArray[Any], at: Int, steering: Int, player: Int, board: Record, weights: FloatArray,
-    spreads: FloatArray, sheet: Record
+    games: NDArray[Any],
+    at: Int,
+    steering: Int,
+    player: Int,
+    board: Record,
+    weights: FloatArray,
+    spreads: FloatArray,
+    sheet: Record,
 ) -> float:
     """With `steering=end`: the value of turning Assam in `games[at]` for the next player."""
     games[at + 1] = games[at]

@@ -55,6 +55,7 @@ ROW: Final = np.dtype(
         ("backup", np.float64, (MAX_PLAYERS,)),  # its expectation after the turn to come
         ("since", np.int8, (MAX_PLAYERS,)),  # turns since a player moved, -1 for the eliminated
         ("turns", np.int16),  # turns left
+        ("after_greedy", np.bool_),  # whether greedy took the turn before
         ("game", np.int64),
     ],
     align=True,
@@ -70,7 +71,9 @@ def main() -> None:
     parser.add_argument("--players", type=int, nargs="+", default=[2, 3, 4], choices=[2, 3, 4])
     parser.add_argument("--games", type=int, default=6000, help="games a round (default 6000)")
     parser.add_argument("--seed", type=int, default=0)
-    parser.add_argument("--out", type=Path, default=WEIGHTS_FILE, help="file; others are kept in it")
+    parser.add_argument(
+        "--out", type=Path, default=WEIGHTS_FILE, help="file; others are kept in it"
+    )
     options = parser.parse_args()
     data: dict[str, Any] = {"facts": list(FACTS), "players": {}}
     if options.out.exists():
@@ -91,13 +94,17 @@ def fit(players: int, games: int, seed: int) -> dict[str, Any]:
     at_knots = np.tile(prior(), (players, len(KNOTS), 1))
     spread = (1.0, 4.0)
     for number, trace in enumerate(TRACES):
-        rows, finals, shares = play(at_knots, spread, players, games, seed + number)
+        rows, _, shares = play(at_knots, spread, players, games, seed + number)
         goals = targets(rows, trace)
+        asked = ~rows["after_greedy"]  # expectimax never asks for the worth of other positions
+        rows, goals = rows[asked], goals[asked]
         at_knots, predictions = regress(rows, goals, players)
         spread = fit_spread(rows, predictions, shares)
         error = np.sqrt(np.nanmean((goals - predictions) ** 2))
-        print(f"{players} players, round {number}: {len(rows)} positions, error {error:.2f} dirhams",
-              flush=True)
+        print(
+            f"{players} players, round {number}: {len(rows)} positions, error {error:.2f} dirhams",
+            flush=True,
+        )
     return {
         "knots": KNOTS.tolist(),
         "spread": list(spread),
@@ -135,18 +142,37 @@ def play(
     finals, shares = np.zeros((games, players)), np.zeros((games, players))
     spreads = np.sqrt(spread[0] + spread[1] * np.arange(KNOTS[-1] + 1))
     count = _play(
-        template, clocks, by_greedy, interpolate(at_knots, KNOTS), spreads, *make_scratch(),
-        np.zeros(1, PATCHES), np.zeros(1, SHEET), rows, finals, shares,
+        template,
+        clocks,
+        by_greedy,
+        interpolate(at_knots, KNOTS),
+        spreads,
+        *make_scratch(),
+        np.zeros(1, PATCHES),
+        np.zeros(1, SHEET),
+        rows,
+        finals,
+        shares,
     )
     return rows[:count], finals, shares
 
 
 @kernel
 def _play(
-    template: NDArray[Any], clocks: NDArray[Any], by_greedy: NDArray[np.bool_],
-    weights: FloatArray, spreads: FloatArray, games: NDArray[Any], boards: NDArray[Any],
-    sheets: NDArray[Any], values: FloatArray, own_boards: NDArray[Any], own_sheets: NDArray[Any],
-    rows: NDArray[Any], finals: FloatArray, shares: FloatArray,
+    template: NDArray[Any],
+    clocks: NDArray[Any],
+    by_greedy: NDArray[np.bool_],
+    weights: FloatArray,
+    spreads: FloatArray,
+    games: NDArray[Any],
+    boards: NDArray[Any],
+    sheets: NDArray[Any],
+    values: FloatArray,
+    own_boards: NDArray[Any],
+    own_sheets: NDArray[Any],
+    rows: NDArray[Any],
+    finals: FloatArray,
+    shares: FloatArray,
 ) -> int:
     """Plays one game for every clock, in place; returns how many rows were written."""
     board, sheet = own_boards[0], own_sheets[0]
@@ -155,19 +181,17 @@ def _play(
     for number in range(len(clocks)):
         chance.start_next(plays, 0, template, clocks[number : number + 1])
         state, clock = plays[0], clocks[number]
-        draws = 0
+        draws, after_greedy = 0, False
         while state.phase != OVER:
             greedily = by_greedy[number, state.player]
             if greedily:
                 action = greedy.decide(state, board)
             else:
-                action = expectimax.decide(
-                    state, weights, spreads, games, boards, sheets, values
-                )
+                action = expectimax.decide(state, weights, spreads, games, boards, sheets, values)
             if state.phase == STEER:
                 row = rows[count]
                 count += 1
-                row.game, row.turns = number, turns_left(state)
+                row.game, row.turns, row.after_greedy = number, turns_left(state), after_greedy
                 _predict(state, board, weights, sheet, row.predicted)
                 for seat in range(state.num_players):
                     row.since[seat] = -1 if state.eliminated[seat] else turns_since(state, seat)
@@ -187,6 +211,8 @@ def _play(
                     _predict(trial[0], board, weights, sheet, sheet.scores)
                     for seat in range(state.num_players):
                         row.backup[seat] += ROLL_CHANCE[k] * sheet.scores[seat]
+            else:
+                after_greedy = greedily
             draws += 2
             if chance.uniform(~clock.key, draws, _SOME_DRAW) < EXPLORE:
                 action = _random_action(state, chance.uniform(~clock.key, draws + 1, _SOME_DRAW))
@@ -291,7 +317,8 @@ def _regress(terms: FloatArray, turns: NDArray[Any], goals: FloatArray) -> Float
         for one, other in ((low, high), (high, low)):
             matrix[one, one] += pull
             matrix[one, other] -= pull
-    return np.linalg.solve(matrix, vector).reshape(len(KNOTS), NUM_TERMS)
+    solution: NDArray[Any] = np.linalg.solve(matrix, vector)
+    return solution.reshape(len(KNOTS), NUM_TERMS)
 
 
 def fit_spread(

@@ -49,6 +49,7 @@ def _build_landings() -> NDArray[np.uint8]:
 LANDINGS: Final = _build_landings()
 """uint8 (196, 3, 4): heading after a steering and a roll, `LANDINGS[heading, steering, roll-1]`."""
 
+
 @kernel
 def heading_of(state: Record) -> Int:
     """Where Assam stands and looks."""

@@ -1,18 +1,14 @@
 """A policy network that `train.py` trained with MaskablePPO, as an agent.
 
-A model is two files: `model.json` says what it is, `model.safetensors` holds the weights. Neither
-can carry code, so a stranger's model is safe to load. Playing needs NumPy alone, not torch.
+Playing needs NumPy alone, not torch. `models` has the files.
 
 Legend: `B` games, `A` = 15 actions.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
-from dataclasses import asdict, dataclass, fields
-from pathlib import Path
+from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
@@ -23,11 +19,10 @@ from marrakech_env.rules import action_mask
 from marrakech_env.spec import check_num_players, resolve_rules
 from marrakech_env.state import States
 
+from . import models
 from .networks import Weights, network
-from .runs import write_atomically
 
-FORMAT: Final = 1
-"""Version of the two files; another one is refused."""
+KIND: Final = "ppo"
 
 
 @dataclass(frozen=True, slots=True)
@@ -103,72 +98,24 @@ class PPOAgent:
 
 
 def save(folder: str | os.PathLike[str], head: ModelHead, weights: Weights) -> None:
-    """Writes a model into a folder so that at any moment an old or the new one is whole.
+    """Writes a model into a folder, see `models.save`.
 
     Raises:
         OSError: The folder cannot be written.
     """
-    from safetensors.numpy import save as to_bytes
-
-    data = to_bytes({name: np.ascontiguousarray(array) for name, array in weights.items()})
-    digest = hashlib.sha256(data).hexdigest()
-    file = f"model-{digest[:12]}.safetensors"
-    description = {
-        "kind": "ppo",
-        "format": FORMAT,
-        "weights": file,
-        "sha256": digest,
-        **asdict(head),
-    }
-    write_atomically(Path(folder) / file, data)
-    write_atomically(Path(folder) / "model.json", json.dumps(description, indent=2).encode())
-    for old in Path(folder).glob("model-*.safetensors"):
-        if old.name != file:
-            old.unlink(missing_ok=True)
+    models.save(folder, KIND, head, weights)
 
 
-def load(description: str | os.PathLike[str], temperature: float = 0.0) -> PPOAgent:
-    """Loads a model from the path of its `model.json`, or of the folder that holds it.
+def load(path: str | os.PathLike[str], temperature: float = 0.0) -> PPOAgent:
+    """The agent of a model, see `models.load`.
 
     Raises:
         ValueError: The files are missing, damaged, or made for another version of the package.
     """
-    from safetensors.numpy import load as from_bytes
-
-    path = Path(description)
-    path = path / "model.json" if path.is_dir() else path
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(content, dict) or content.get("kind") != "ppo":
-            raise ValueError("it does not describe a model of kind 'ppo'")
-        if content.get("format") != FORMAT:
-            raise ValueError(f"its format is {content.get('format')!r}; known: {FORMAT}")
-        head = _head_from(content)
-        file = Path(str(content.get("weights")))
-        if file.name != str(file):
-            raise ValueError(f"the weights {str(file)!r} must lie beside it")
-        data = (path.parent / file).read_bytes()
-        if hashlib.sha256(data).hexdigest() != content.get("sha256"):
-            raise ValueError(f"the weights in {file} are damaged: their SHA-256 differs")
-        weights = from_bytes(data)
-    except Exception as error:  # safetensors has errors of its own for bytes that make no sense
-        raise ValueError(f"model {os.fspath(path)!r} cannot be loaded: {error}") from error
-    try:
-        return PPOAgent(head, weights, temperature, name=path.parent.name or "ppo")
-    except ValueError as error:
-        raise ValueError(f"model {os.fspath(path)!r} cannot be used: {error}") from error
-
-
-def _head_from(content: dict[str, Any]) -> ModelHead:
-    """The head in the content of `model.json`, with every field of its type."""
-    values: dict[str, Any] = {}
-    for field in fields(ModelHead):
-        kind = {"int": int, "str": str}[str(field.type)]
-        value = content.get(field.name)
-        if not isinstance(value, kind) or isinstance(value, bool):
-            raise ValueError(f"the field {field.name!r} must be a {kind.__name__}, not {value!r}")
-        values[field.name] = value
-    return ModelHead(**values)
+    name = models.display_name(path, KIND)
+    return models.load(
+        path, KIND, ModelHead, lambda head, weights: PPOAgent(head, weights, temperature, name)
+    )
 
 
 def _check_head(head: ModelHead) -> None:

@@ -10,11 +10,12 @@ import csv
 import io
 import json
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 PAST = "past"
-"""Name of the folder of past versions, and of their place in a mixture of opponents."""
+"""Name of the folder of past versions."""
 
 
 def write_atomically(path: Path, data: bytes) -> None:
@@ -88,12 +89,28 @@ class RunFolder:
             raise ValueError(f"cannot resume {path}: {type(error).__name__}: {error}") from error
         return run
 
-    def save_checkpoint(self, trainer: dict[str, Any], elapsed: float) -> None:
+    def keep_version(self, save: Callable[[Path], None], steps: int) -> None:
+        """Keeps the agent of now as a past version.
+
+        Args:
+            save: Writes it as a model into a folder.
+            steps: What it has learned from.
+
+        Raises:
+            OSError: It cannot be written.
+        """
+        folder = self.path / PAST / f"{steps:010d}"
+        folder.mkdir(parents=True, exist_ok=True)
+        save(folder)
+        self.past.append(folder)
+
+    def save_checkpoint(self, trainer: dict[str, Any], elapsed: float, unit: str) -> None:
         """Writes the checkpoint, and metrics and learning curve as they stand at it.
 
         Args:
             trainer: Tensors and plain values that the trainer needs to go on.
             elapsed: Seconds of training so far.
+            unit: What the `steps` of the metrics count, in the plural.
 
         Raises:
             OSError: The folder cannot be written; the last checkpoint still holds.
@@ -117,9 +134,9 @@ class RunFolder:
             writer.writeheader()
             writer.writerows(self.metrics)
             write_atomically(self.path / "metrics.csv", table.getvalue().encode())
-            self.draw_learning_curve()
+            self.draw_learning_curve(unit)
 
-    def draw_learning_curve(self) -> None:
+    def draw_learning_curve(self, unit: str) -> None:
         """Draws the win share against greedy with its interval over what was learned from."""
         from matplotlib.figure import Figure
 
@@ -134,7 +151,7 @@ class RunFolder:
         axes.plot(steps, share, marker="o", label="win share against greedy")
         even = 100 / self.settings["players"]
         axes.axhline(even, linestyle="--", color="black", linewidth=1, label="even")
-        axes.set(xlabel="decisions learned from", ylabel="%", ylim=(0, 100))
+        axes.set(xlabel=f"{unit} learned from", ylabel="%", ylim=(0, 100))
         axes.legend(loc="lower right")
         axes.spines[["top", "right"]].set_visible(False)
         picture = io.BytesIO()

@@ -9,6 +9,7 @@ Legend: `N` rows, `S` = 4 slots, `V` = 2 values: margin, win.
 
 from __future__ import annotations
 
+import copy
 import os
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
@@ -63,6 +64,16 @@ class Settings:
     margin_loss: float = 1.0
     averaging: float = 500.0
     workers: int = 2
+
+    def __post_init__(self) -> None:
+        """Checks the whole numbers.
+
+        Raises:
+            ValueError: One of them is below 1.
+        """
+        for name in ("games", "games_a_round", "rows_a_step", "uses", "workers"):
+            if getattr(self, name) < 1:
+                raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
 
 
 class TDTrainer:
@@ -238,11 +249,11 @@ class TDTrainer:
         save(folder, self.model(), name)
 
     def state(self) -> dict[str, Any]:
-        """Everything that `restore` needs: tensors and plain values."""
+        """A copy of everything that `restore` needs: tensors and plain values."""
         return {
             "parameters": {name: p.detach().clone() for name, p in self._parameters.items()},
             "averages": {name: average.clone() for name, average in self._averages.items()},
-            "optimizer": self._optimizer.state_dict(),
+            "optimizer": copy.deepcopy(self._optimizer.state_dict()),
             "num_games": self.num_games,
             "num_steps": self.num_steps,
             "rng": self._rng.bit_generator.state,

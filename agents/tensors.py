@@ -43,6 +43,8 @@ def from_bytes(data: bytes) -> dict[str, NDArray[np.float32]]:
     if len(data) < 8 or length > len(data) - 8:
         raise ValueError("no safetensors file: its header is cut off")
     header = json.loads(data[8 : 8 + length])
+    if not isinstance(header, dict):
+        raise ValueError("no safetensors file: its header is no JSON object")
     numbers = data[8 + length :]
     tensors = {}
     for name, entry in header.items():
@@ -52,7 +54,7 @@ def from_bytes(data: bytes) -> dict[str, NDArray[np.float32]]:
             dtype, shape, (start, end) = entry["dtype"], entry["shape"], entry["data_offsets"]
             size = 4 * int(np.prod(shape, dtype=np.int64))
             whole = 0 <= start <= end <= len(numbers) and end - start == size
-        except (KeyError, TypeError, ValueError) as error:
+        except (KeyError, TypeError, ValueError, OverflowError) as error:
             raise ValueError(f"no safetensors file: bad entry {name!r}: {entry!r}") from error
         if dtype != "F32" or not whole:
             raise ValueError(f"tensor {name!r} is no whole float32 tensor: {entry!r}")

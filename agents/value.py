@@ -4,22 +4,18 @@ When steering it looks at all three steerings, all rolls and all placements afte
 at all placements, and takes what leads to the best position on average. Its worth of a position is
 the win chance plus a little for the margin, as the network was trained by self-play (`td`).
 
-The networks of the package are files in `weights/`, one for each number of players. A model is two
-files, `model.json` (or NAME.json) that says what it is, and the weights that it names; neither can
-carry code. Playing needs NumPy and Numba alone.
+The networks of the package are models in `weights/`, one for each number of players (`models` has
+the files). Playing needs NumPy and Numba alone.
 
 Legend: `B` games, `A` = 15 actions.
 """
 
 from __future__ import annotations
 
-import hashlib
-import json
 import os
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass, fields
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -28,13 +24,12 @@ from marrakech_env.actions import NUM_ACTIONS
 from marrakech_env.spec import check_num_players, resolve_rules
 from marrakech_env.state import State, States, as_states, one_state
 
-from . import tensors
-from .runs import write_atomically
+from . import models
+from .tensors import Tensors
 from .value_net import NET, empty_net
 from .value_search import MIND, TABLE, new_mind, value_actions
 
-FORMAT: Final = 1
-"""Version of the two files; another one is refused."""
+KIND: Final = "value"
 WEIGHTS_FOLDER: Final = Path(__file__).parent / "weights"
 
 
@@ -70,7 +65,7 @@ class ValueModel:
     net: NDArray[np.void]
 
     @classmethod
-    def from_weights(cls, head: ValueHead, weights: tensors.Tensors) -> ValueModel:
+    def from_weights(cls, head: ValueHead, weights: Tensors) -> ValueModel:
         """Checks head and weights.
 
         Raises:
@@ -195,81 +190,30 @@ class ValueAgent:
 
 
 def save(folder: str | os.PathLike[str], model: ValueModel, name: str = "model") -> None:
-    """Writes a model into a folder so that at any moment an old or the new one is whole.
-
-    Args:
-        folder: Where; it must exist.
-        model: The model.
-        name: Of the JSON file, without `.json`.
+    """Writes a model into a folder, see `models.save`.
 
     Raises:
         OSError: The folder cannot be written.
     """
-    data = tensors.to_bytes(model.weights())
-    digest = hashlib.sha256(data).hexdigest()
-    file = f"{name}-{digest[:12]}.safetensors"
-    description = {
-        "kind": "value",
-        "format": FORMAT,
-        "weights": file,
-        "sha256": digest,
-        **asdict(model.head),
-    }
-    write_atomically(Path(folder) / file, data)
-    write_atomically(
-        Path(folder) / f"{name}.json", (json.dumps(description, indent=2) + "\n").encode()
-    )
-    for old in Path(folder).glob(f"{name}-*.safetensors"):
-        if old.name != file:
-            old.unlink(missing_ok=True)
+    models.save(folder, KIND, model.head, model.weights(), name)
 
 
-def load_model(description: str | os.PathLike[str]) -> ValueModel:
-    """Loads a model from the path of its JSON file, or of the folder that holds `model.json`.
+def load_model(path: str | os.PathLike[str]) -> ValueModel:
+    """Loads a model from the path of its JSON file or of its folder, see `models.load`.
 
     Raises:
         ValueError: The files are missing, damaged, or made for another version of the package.
     """
-    path = Path(description)
-    path = path / "model.json" if path.is_dir() else path
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-        if not isinstance(content, dict) or content.get("kind") != "value":
-            raise ValueError("it does not describe a model of kind 'value'")
-        if content.get("format") != FORMAT:
-            raise ValueError(f"its format is {content.get('format')!r}; known: {FORMAT}")
-        file = Path(str(content.get("weights")))
-        if file.name != str(file):
-            raise ValueError(f"the weights {str(file)!r} must lie beside it")
-        data = (path.parent / file).read_bytes()
-        if hashlib.sha256(data).hexdigest() != content.get("sha256"):
-            raise ValueError(f"the weights in {file} are damaged: their SHA-256 differs")
-        return ValueModel.from_weights(_head_from(content), tensors.from_bytes(data))
-    except (OSError, ValueError) as error:
-        raise ValueError(f"model {os.fspath(path)!r} cannot be loaded: {error}") from error
+    return models.load(path, KIND, ValueHead, ValueModel.from_weights)
 
 
-def load(description: str | os.PathLike[str], temperature: float = 0.0) -> ValueAgent:
+def load(path: str | os.PathLike[str], temperature: float = 0.0) -> ValueAgent:
     """The agent of a model, see `load_model`.
 
     Raises:
-        ValueError: As `load_model`.
+        ValueError: As `load_model`, or a bad temperature.
     """
-    path = Path(description)
-    folder = path if path.is_dir() else path.parent
-    return ValueAgent(load_model(path), temperature, name=folder.name or "value")
-
-
-def _head_from(content: Mapping[str, Any]) -> ValueHead:
-    """The head in the content of the JSON file, with every field of its type."""
-    values: dict[str, Any] = {}
-    kinds: dict[str, tuple[type, ...]] = {"int": (int,), "str": (str,), "float": (float, int)}
-    for field in fields(ValueHead):
-        value = content.get(field.name)
-        if not isinstance(value, kinds[str(field.type)]) or isinstance(value, bool):
-            raise ValueError(f"the field {field.name!r} must be of type {field.type}: {value!r}")
-        values[field.name] = value
-    return ValueHead(**values)
+    return ValueAgent(load_model(path), temperature, models.display_name(path, KIND))
 
 
 assert MIND["net"] == NET

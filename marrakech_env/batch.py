@@ -159,13 +159,13 @@ class Batch:
         )
         if bad >= 0:
             raise ValueError(self._describe_illegal(int(games[bad]), actions[bad]))
-        if self.form is not None:
+        if self.form is not None and self.observation is not None:
             self.form.fill(self.states, games, self._movers, self.observation)
 
     def refresh(self, games: IntArray) -> None:
         """Writes mask and observation of the listed games anew, after a change of `states`."""
         _fill_masks(self.states, games, self.action_mask)
-        if self.form is not None:
+        if self.form is not None and self.observation is not None:
             self.form.fill(self.states, games, self._movers, self.observation)
 
     def set_position(self, game: int, text: str) -> None:

@@ -99,6 +99,10 @@ class Form:
     schema: Schema
     _fill: Callable[[States, IntArray, IntArray, NDArray[Any]], None]
 
+    def __reduce__(self) -> tuple[Callable[[str], Form], tuple[str]]:
+        """Copies and pickles by name, so that no compiled kernel travels along."""
+        return find_form, (self.name,)
+
     def shape(self, num_players: int) -> tuple[int, ...]:
         """Shape of one observation: (C, 7, 7) or (N,)."""
         planes = self.name == "planes"

@@ -100,6 +100,25 @@ def test_a_run_is_fixed_by_its_seed_however_many_threads_play():
         assert (weights[0][name] != weights[2][name]).any()
 
 
+def test_a_state_stays_as_it_is_while_training_goes_on():
+    trainer, twin = (td.TDTrainer(3, seed=4, settings=SMALL) for _ in range(2))
+    trainer.round()
+    state = trainer.state()
+    trainer.round()
+    expected = trainer.model().weights()
+    trainer.round()
+    twin.restore(state)
+    twin.round()
+    for name in value.WEIGHT_NAMES:
+        np.testing.assert_array_equal(twin.model().weights()[name], expected[name])
+
+
+@pytest.mark.parametrize("name", ["games", "games_a_round", "rows_a_step", "uses", "workers"])
+def test_settings_below_one_are_refused(name):
+    with pytest.raises(ValueError, match=f"{name} must be at least 1, not 0"):
+        td.Settings(**{name: 0})
+
+
 def test_a_restored_trainer_goes_on_as_if_nothing_had_happened(tmp_path):
     steady = td.TDTrainer(3, seed=4, settings=SMALL)
     steady.round()
