@@ -126,7 +126,7 @@ def value(
     weights: NDArray[np.float64],
     spreads: NDArray[np.float64],
     sheet: Record,
-) -> Any:
+) -> float:
     """What a position between two turns is worth to a player: about his share of the win.
 
     Args:
@@ -142,7 +142,7 @@ def value(
         for seat in range(state.num_players):
             scores[seat] = game.score(state, seat)
         share = 0.0 if state.eliminated[player] else game.winner_share(state, player)
-        return share + MARGIN_WORTH * _margin(state, scores, player)
+        return float(share + MARGIN_WORTH * _margin(state, scores, player))
     fill_facts(state, board, sheet)
     predict_scores(state, weights, sheet)
     spread = spreads[min(turns_left(state), len(spreads) - 1)]
@@ -151,7 +151,7 @@ def value(
     for seat in range(state.num_players):
         if not state.eliminated[seat]:
             total += np.exp((scores[seat] - scores[player]) / spread)
-    return 1 / total + MARGIN_WORTH * _margin(state, scores, player)
+    return float(1 / total + MARGIN_WORTH * _margin(state, scores, player))
 
 
 @kernel
