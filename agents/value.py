@@ -4,8 +4,7 @@ When steering it looks at all three steerings, all rolls and all placements afte
 at all placements, and takes what leads to the best position on average. Its worth of a position is
 the win chance plus a little for the margin, as the network was trained by self-play (`td`).
 
-The networks of the package are models in `weights/`, one for each number of players (`models` has
-the files). Playing needs NumPy and Numba alone.
+A model is made for one number of players (`models` has its files). Playing needs NumPy and Numba alone.
 
 Legend: `B` games, `A` = 15 actions.
 """
@@ -14,7 +13,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -30,7 +28,6 @@ from .value_net import NET, empty_net
 from .value_search import MIND, TABLE, new_mind, value_actions
 
 KIND: Final = "value"
-WEIGHTS_FOLDER: Final = Path(__file__).parent / "weights"
 
 
 @dataclass(frozen=True, slots=True)
@@ -114,14 +111,14 @@ class ValueAgent:
 
     def __init__(
         self,
-        model: ValueModel | None = None,
+        model: ValueModel,
         temperature: float = 0.0,
         name: str = "value",
     ) -> None:
-        """Takes a model, or the networks of the package.
+        """Takes a model.
 
         Args:
-            model: A model for one number of players; None: those of the package, any number.
+            model: The network, for one number of players.
             temperature: 0 plays the best action; above, actions are drawn with a chance that
                 falls by the factor e for each `temperature` of worth that they lose (0.05 is
                 noticeably weaker).
@@ -134,11 +131,8 @@ class ValueAgent:
             raise ValueError(f"temperature must be at least 0, not {temperature!r}")
         self.temperature = temperature
         self.name = name
-        self.num_players: int | None = None
-        self._minds: dict[int, NDArray[np.void]] = {}
-        if model is not None:
-            self.num_players = model.head.num_players
-            self._minds[model.head.num_players] = new_mind(model.net)
+        self.num_players = model.head.num_players
+        self._mind = new_mind(model.net)
 
     def act(self, states: States, rng: np.random.Generator) -> NDArray[np.int64]:
         """Decides for the player to move: int64 (B,), -1 in a finished game.
@@ -151,7 +145,7 @@ class ValueAgent:
         if self.temperature > 0:  # the largest with Gumbel noise is a draw from the softmax
             noise = self.temperature * rng.gumbel(size=(len(states), NUM_ACTIONS))
         actions = np.empty(len(states), np.int64)
-        mind = self._mind(states)
+        mind = self._mind_for(states)
         value_actions(states, mind, TABLE, noise, np.zeros((0, NUM_ACTIONS, 3)), actions)
         return actions
 
@@ -165,7 +159,7 @@ class ValueAgent:
         values = np.zeros((1, NUM_ACTIONS, 3))
         value_actions(
             states,
-            self._mind(states),
+            self._mind_for(states),
             TABLE,
             np.zeros((0, NUM_ACTIONS)),
             values,
@@ -176,17 +170,14 @@ class ValueAgent:
             (row for row in rows if row.worth > -np.inf), key=lambda row: (-row.worth, row.action)
         )
 
-    def _mind(self, states: States) -> NDArray[np.void]:
-        """Weights and scratch for the number of players of these games."""
-        players = int(states["num_players"][0]) if len(states) else self.num_players or 2
-        if self.num_players not in (None, players):
+    def _mind_for(self, states: States) -> NDArray[np.void]:
+        """Weights and scratch, if these games have the model's number of players."""
+        players = int(states["num_players"][0]) if len(states) else self.num_players
+        if players != self.num_players:
             raise ValueError(
                 f"agent {self.name!r} is made for {self.num_players} players, not for {players}"
             )
-        if players not in self._minds:
-            path = WEIGHTS_FOLDER / f"value-{players}.json"
-            self._minds[players] = new_mind(load_model(path).net)
-        return self._minds[players]
+        return self._mind
 
 
 def save(folder: str | os.PathLike[str], model: ValueModel, name: str = "model") -> None:

@@ -150,10 +150,10 @@ def trained_value(tmp_path_factory):
     """A small run of the value network, killed and resumed."""
     folder = tmp_path_factory.mktemp("value")
     if os.name == "nt":  # which has no SIGKILL
-        done = run(command(folder, "--name", "killed", "--games", "1000", *VALUE))
+        done = run(command(folder, "--name", "killed", "--games", "400", *VALUE))
         assert done.returncode == 0, done.stderr
     else:
-        options = ["--games", "1000", "--workers", "1", *VALUE]
+        options = ["--games", "400", "--workers", "1", *VALUE]
         assert kill_and_resume(folder, options, kills=1, seed=3) == 1
     return folder / "killed"
 
@@ -162,8 +162,8 @@ def test_a_value_network_has_the_same_run_folder(trained_value, trained):
     assert {path.name.split("-")[0] for path in trained_value.iterdir()} == {
         path.name.split("-")[0] for path in trained[0].iterdir()
     }
-    assert_whole(trained_value, 1000, round_size=128)
-    assert steps_of(trained_value)[-1] == 1024
+    assert_whole(trained_value, 400, round_size=128)
+    assert steps_of(trained_value)[-1] == 512
     assert json.loads((trained_value / "model.json").read_text())["kind"] == "value"
 
 
@@ -171,7 +171,7 @@ def test_a_killed_run_of_the_value_network_learns_the_same(trained_value, tmp_pa
     """The weights are those of a trainer that nobody interrupted."""
     from marrakech_agents.td import Settings, TDTrainer
 
-    trainer = TDTrainer(2, settings=Settings(games=1000))
+    trainer = TDTrainer(2, settings=Settings(games=400))
     while trainer.done < 1:
         trainer.round()
     trainer.save(tmp_path)
