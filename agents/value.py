@@ -4,7 +4,8 @@ When steering it looks at all three steerings, all rolls and all placements afte
 at all placements, and takes what leads to the best position on average. Its worth of a position is
 the win chance plus a little for the margin, as the network was trained by self-play (`td`).
 
-A model is made for one number of players (`models` has its files). Playing needs NumPy and Numba alone.
+A model is made for one number of players (`models` has its files). Playing needs NumPy and Numba
+alone.
 
 Legend: `B` games, `A` = 15 actions.
 """
