@@ -179,7 +179,7 @@ def _add_varying(work: Record, net: Record, sums: Record) -> None:
 
 @kernel
 def _write_outputs(net: Record, sums: Record) -> None:
-    """The second layer; eight local sums stay in registers, which is three times as fast."""
+    """The second layer; eight local sums can stay in registers."""
     acc, second, out = sums.acc, net.second, sums.out
     a, b, c, d = acc[NUM_HIDDEN], acc[NUM_HIDDEN + 1], acc[NUM_HIDDEN + 2], acc[NUM_HIDDEN + 3]
     e, f, g, h = acc[NUM_HIDDEN + 4], acc[NUM_HIDDEN + 5], acc[NUM_HIDDEN + 6], acc[NUM_HIDDEN + 7]

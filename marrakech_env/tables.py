@@ -116,7 +116,7 @@ DIE_FACES: Final = _frozen(np.array(DIE, np.int8))
 # from Assam's cell c, the 6 placements that lie east-west have their western cell at c-8, c-7,
 # c-2, c+1, c+6, c+7, and the 6 that lie north-south their northern one at c-14, c-8, c-6, c-1,
 # c+1, c+7. `rules` collects those link bits into two numbers of 6 bits and looks the placements
-# up here, which is three times as fast as asking 12 times (see docs/performance.md).
+# up here, instead of asking twelve times.
 EAST_LINK_OFFSETS: Final = (-8, -7, -2, 1, 6, 7)
 SOUTH_LINK_OFFSETS: Final = (-14, -8, -6, -1, 1, 7)
 
