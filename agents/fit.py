@@ -69,7 +69,7 @@ def main() -> None:
     """Fits and writes the weights for the wanted numbers of players."""
     parser = argparse.ArgumentParser(description="Fit the weights of the expectimax agent.")
     parser.add_argument("--players", type=int, nargs="+", default=[2, 3, 4], choices=[2, 3, 4])
-    parser.add_argument("--games", type=int, default=6000, help="games a round (default 6000)")
+    parser.add_argument("--games", type=int, default=2500, help="games a round (default 2500)")
     parser.add_argument("--seed", type=int, default=0)
     parser.add_argument(
         "--out", type=Path, default=WEIGHTS_FILE, help="file; others are kept in it"
