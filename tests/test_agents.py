@@ -1,16 +1,23 @@
 """The shipped agents: legal, repeatable, and right where the right decision is obvious."""
 
+import json
+
 import numpy as np
 import pytest
 
-from marrakech_env import arena
+from marrakech_agents.expectimax import WEIGHTS_FILE, ExpectimaxAgent
+from marrakech_agents.fit import ROW, targets
+from marrakech_agents.patches import PATCHES, relay, survey
+from marrakech_env import arena, game
 from marrakech_env.agent import load_agent
 from marrakech_env.batch import Batch
 from marrakech_env.notation import parse_position
 from marrakech_env.state import LAY
+from marrakech_env.tables import FIRST_CELL, SECOND_CELL
 
 NAMES = ["random", "greedy", "expectimax"]
 RULES = ["official", "boardgamearena;steering=end", "comp1110", "official;money=6;facing=random"]
+RULES += ["comp1110;money=3"]  # many a lone survivor plays on
 EMPTY = "." * 14
 
 
@@ -75,6 +82,64 @@ def test_the_last_rug_takes_the_most_squares(name):
     assert decide(name, text) == 3 + 3 * 3 + 1
 
 
+@pytest.mark.parametrize("name", ["greedy", "expectimax"])
+def test_a_rug_covers_a_rival_rather_than_its_owner(name):
+    """The last rug: to Assam's left two squares of the rival, to his right two own ones."""
+    row = "1-1-1-" + ".." + "0-0-0-"
+    text = "/".join([EMPTY, EMPTY, EMPTY, row, EMPTY, EMPTY, EMPTY]) + " 33N 0l 30:1,30:0 comp1110"
+    assert decide(name, text) == 3 + 3 * 3 + 1
+
+
+@pytest.mark.parametrize("players", [2, 3, 4])
+def test_patches_brought_up_to_date_equal_a_new_survey(players):
+    batch, rng = Batch(60, players, "official;money=8", seed=players), np.random.default_rng(3)
+    relaid, fresh = np.zeros(1, PATCHES), np.zeros(1, PATCHES)
+    compared = 0
+    for _ in range(120):
+        actions = (batch.action_mask * rng.random(batch.action_mask.shape)).argmax(1)
+        for i in np.flatnonzero(batch.states["phase"] == LAY)[:6]:
+            after = batch.states[i : i + 1].copy()
+            survey(after[0], relaid[0])
+            heading, placement = 4 * after["assam"][0] + after["facing"][0], actions[i] - 3
+            game.step(after[0], int(actions[i]), -1)
+            cells = FIRST_CELL[heading, placement], SECOND_CELL[heading, placement]
+            relay(after[0], *map(int, cells), relaid[0])
+            survey(after[0], fresh[0])
+            for field in PATCHES.names:
+                np.testing.assert_array_equal(relaid[field], fresh[field], field)
+            compared += 1
+        batch.step(actions)
+    assert compared > 200
+
+
+def test_weights_for_other_facts_are_refused(tmp_path):
+    data = json.loads(WEIGHTS_FILE.read_text())
+    data["facts"] = data["facts"][1:]
+    (tmp_path / "weights.json").write_text(json.dumps(data))
+    with pytest.raises(ValueError, match=r"weights\.json holds weights for the facts"):
+        ExpectimaxAgent(tmp_path / "weights.json")
+
+
+def test_a_missing_number_of_players_is_named(tmp_path):
+    data = json.loads(WEIGHTS_FILE.read_text())
+    del data["players"]["3"]
+    (tmp_path / "weights.json").write_text(json.dumps(data))
+    with pytest.raises(ValueError, match="no weights for 3 players; there are some for: 2, 4"):
+        ExpectimaxAgent(tmp_path / "weights.json").act(Batch(2, 3).states, np.random.default_rng(0))
+
+
+def test_targets_of_the_fit_are_final_scores_less_the_luck_to_come():
+    """Two positions of one game: the luck is what was predicted second minus the first backup."""
+    rows = np.zeros(3, ROW)
+    rows["since"][:, 2:] = -1
+    rows["game"] = 0, 0, 1
+    rows["predicted"][:, 0] = 50, 48, 40
+    rows["backup"][:, 0] = 51, 45, 41
+    assert targets(rows, 1.0)[:, 0].tolist() == [51 + (45 - 48), 45, 41]
+    assert targets(rows, 0.5)[:, 0].tolist() == [51 + 0.5 * (45 - 48), 45, 41]
+    assert np.isnan(targets(rows, 1.0)[:, 2:]).all()
+
+
 def test_expectimax_beats_greedy_and_greedy_beats_random():
     result = arena.play(["expectimax", "greedy", "random"], deals=100, seed=3)
     shares = {(p.agent, p.opponent): p.win_share.value for p in result.pairings}
@@ -86,9 +151,9 @@ def test_analysis_agrees_with_the_decision():
     agent, batch = load_agent("expectimax"), Batch(10, 4, seed=2)
     for _ in range(20):
         actions = agent.act(batch.states, np.random.default_rng(0))
-        for game in range(10):
-            rows = dict(agent.analyse(batch.states[game]))
-            assert sorted(rows) == np.flatnonzero(batch.action_mask[game]).tolist()
-            assert actions[game] == max(rows, key=lambda action: (rows[action], -action))
+        for i in range(10):
+            rows = dict(agent.analyse(batch.states[i]))
+            assert sorted(rows) == np.flatnonzero(batch.action_mask[i]).tolist()
+            assert actions[i] == max(rows, key=lambda action: (rows[action], -action))
         batch.step(actions)
     assert (batch.states["phase"] != LAY).any()
