@@ -34,7 +34,7 @@ from marrakech_env.arena.report import print_result, write_json
 
 OPPONENTS = ("random", "greedy", "expectimax")
 """Whom the trained agent is measured against."""
-OUTPUT = Console()
+OUTPUT = Console(width=None if sys.stdout.isatty() else 110)  # a log folds no names
 
 
 @dataclass

@@ -187,6 +187,9 @@ def _find_agent(spec: object) -> Agent:
                 return _as_agent(_attribute(_run_file(Path(target), spec), attribute, spec), spec)
         elif all(part.isidentifier() for part in target.split(".")):
             return _as_agent(_attribute(_import(target, spec), attribute, spec), spec)
+    if target.endswith(".py") or spec.endswith(".py"):
+        missing = target if target.endswith(".py") else spec
+        raise ValueError(f"agent {spec!r}: there is no file {missing} in {Path.cwd()}")
     raise ValueError(
         f"unknown agent {spec!r}; known names: {', '.join(known_agents()) or 'none'}; also "
         "allowed: an existing path (a .py file with `act` or `agent` in it, FILE.py:attr, or a "

@@ -75,7 +75,7 @@ class _CompileClock:
     def _tell(self) -> None:
         self._told = True
         print(
-            "marrakech_env: compiling kernels, once after an installation (some seconds) ...",
+            "marrakech_env: compiling kernels that are not in the cache yet (some seconds) ...",
             file=sys.stderr,
             flush=True,
         )

@@ -160,9 +160,7 @@ def test_an_unknown_name_lists_the_known_ones_and_what_else_is_allowed() -> None
         assert word in str(error.value)
 
 
-@pytest.mark.parametrize(
-    "spec", ["", ":", "a:", ":act", "no such file.py", "missing.py:act", "a b:c"]
-)
+@pytest.mark.parametrize("spec", ["", ":", "a:", ":act", "a b:c"])
 def test_malformed_names_are_unknown_agents(spec: str, here: Path) -> None:
     with pytest.raises(ValueError, match="unknown agent"):
         load_agent(spec)
@@ -258,9 +256,10 @@ def test_module_and_attribute_are_looked_up_from_the_current_folder(here: Path) 
 
 
 def test_the_current_folder_hides_no_installed_module(here: Path) -> None:
-    Path("marrakech_agents.py").write_text("raise RuntimeError\n")
-    agent = load_agent("marrakech_agents.random:RandomAgent")
-    assert type(agent).__name__ == "RandomAgent"
+    """A module of the standard library, which no test has imported before."""
+    Path("colorsys.py").write_text("raise RuntimeError\n")
+    sys.modules.pop("colorsys", None)
+    assert load_agent("colorsys:rgb_to_hsv") is not None
 
 
 def test_a_module_that_is_missing_or_raises_is_named(here: Path) -> None:
@@ -341,3 +340,9 @@ def test_a_file_without_description_is_no_model(here: Path) -> None:
         ValueError, match=r"'notes.txt' is no trained model: there is no notes.json"
     ):
         load_agent("notes.txt")
+
+
+@pytest.mark.parametrize("spec", ["no such file.py", "missing.py:act"])
+def test_a_missing_file_is_named_with_the_folder_it_was_looked_for_in(spec):
+    with pytest.raises(ValueError, match=f"there is no file {spec.split(':')[0]} in "):
+        load_agent(spec)

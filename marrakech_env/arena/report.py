@@ -119,7 +119,7 @@ def write_plot(result: Result, path: Path) -> None:
     axes.set_yticks(range(len(rows)), [_label(pairing, result) for pairing in rows])
     axes.invert_yaxis()
     axes.set_xlim(0, 100)
-    axes.set_xlabel("win share in % with its 95 % interval; dashed: as good as the opponent")
+    axes.set_xlabel("win share in %, 95 % interval; dashed: even play")
     axes.set_title(_title(result), fontsize="medium")
     axes.spines[["top", "right"]].set_visible(False)
     figure.savefig(path, dpi=150)
