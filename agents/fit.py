@@ -55,7 +55,6 @@ ROW: Final = np.dtype(
         ("backup", np.float64, (MAX_PLAYERS,)),  # its expectation after the turn to come
         ("since", np.int8, (MAX_PLAYERS,)),  # turns since a player moved, -1 for the eliminated
         ("turns", np.int16),  # turns left
-        ("after_greedy", np.bool_),  # whether greedy took the turn before
         ("game", np.int64),
     ],
     align=True,
@@ -96,8 +95,6 @@ def fit(players: int, games: int, seed: int) -> dict[str, Any]:
     for number, trace in enumerate(TRACES):
         rows, _, shares = play(at_knots, spread, players, games, seed + number)
         goals = targets(rows, trace)
-        asked = ~rows["after_greedy"]  # expectimax never asks for the worth of other positions
-        rows, goals = rows[asked], goals[asked]
         at_knots, predictions = regress(rows, goals, players)
         spread = fit_spread(rows, predictions, shares)
         error = np.sqrt(np.nanmean((goals - predictions) ** 2))
@@ -181,7 +178,7 @@ def _play(
     for number in range(len(clocks)):
         chance.start_next(plays, 0, template, clocks[number : number + 1])
         state, clock = plays[0], clocks[number]
-        draws, after_greedy = 0, False
+        draws = 0
         while state.phase != OVER:
             greedily = by_greedy[number, state.player]
             if greedily:
@@ -191,7 +188,7 @@ def _play(
             if state.phase == STEER:
                 row = rows[count]
                 count += 1
-                row.game, row.turns, row.after_greedy = number, turns_left(state), after_greedy
+                row.game, row.turns = number, turns_left(state)
                 _predict(state, board, weights, sheet, row.predicted)
                 for seat in range(state.num_players):
                     row.since[seat] = -1 if state.eliminated[seat] else turns_since(state, seat)
@@ -211,8 +208,6 @@ def _play(
                     _predict(trial[0], board, weights, sheet, sheet.scores)
                     for seat in range(state.num_players):
                         row.backup[seat] += ROLL_CHANCE[k] * sheet.scores[seat]
-            else:
-                after_greedy = greedily
             draws += 2
             if chance.uniform(~clock.key, draws, _SOME_DRAW) < EXPLORE:
                 action = _random_action(state, chance.uniform(~clock.key, draws + 1, _SOME_DRAW))
