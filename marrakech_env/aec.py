@@ -13,7 +13,6 @@ import operator
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
-import gymnasium
 import numpy as np
 from gymnasium import spaces
 from gymnasium.error import ClosedEnvironmentError
@@ -23,8 +22,9 @@ from pettingzoo.utils.env import AECEnv, AECIterable
 from marrakech_env import chance, game, rules
 from marrakech_env.actions import NUM_ACTIONS
 from marrakech_env.compile import kernel
-from marrakech_env.notation import format_position, parse_position
+from marrakech_env.notation import format_position, parse_start
 from marrakech_env.observation import find_form
+from marrakech_env.render.mode import RENDER_MODES, Picture, checked_render_mode, picture
 from marrakech_env.rewards import check_scheme, final_rewards, margins
 from marrakech_env.spec import RuleSet, resolve_rules
 from marrakech_env.state import OVER, STATE, Int, States, write_rules
@@ -32,7 +32,6 @@ from marrakech_env.state import OVER, STATE, Int, States, write_rules
 Observation = dict[str, NDArray[Any]]
 FloatArray = NDArray[np.float64]
 
-RENDER_MODES: Final = ("human", "ansi", "rgb_array")
 _NOBODY, _ILLEGAL = -1, -2
 _GAME_0: Final = np.zeros(1, np.int64)
 
@@ -88,11 +87,7 @@ class RawEnv(AECEnv[str, Observation, int]):  # type: ignore[misc]  # no stubs
         self.rule_set = resolve_rules(rules, num_players)
         self.observation_form = find_form(observation)
         self.reward_scheme = check_scheme(reward)
-        if render_mode is not None and render_mode not in RENDER_MODES:
-            raise ValueError(
-                f"unknown render_mode {render_mode!r}; known: {', '.join(RENDER_MODES)}"
-            )
-        self.render_mode = render_mode
+        self.render_mode = checked_render_mode(render_mode)
 
         players = self.rule_set.num_players
         self.possible_agents = [f"player_{seat}" for seat in range(players)]
@@ -125,14 +120,6 @@ class RawEnv(AECEnv[str, Observation, int]):  # type: ignore[misc]  # no stubs
             when = "after close" if self.__dict__.get("_is_closed") else "before reset"
             raise AttributeError(f"{name} cannot be accessed {when}")
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-
-    def __getstate__(self) -> dict[str, Any]:
-        """For copies and pickles: the form by its name, so that no compiled code is copied."""
-        return {**self.__dict__, "observation_form": self.observation_form.name}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        """Takes what `__getstate__` gave."""
-        self.__dict__.update(state, observation_form=find_form(state["observation_form"]))
 
     def observation_space(self, agent: str) -> spaces.Space[Any]:
         """The space of an agent's observations; the same object every time."""
@@ -271,25 +258,12 @@ class RawEnv(AECEnv[str, Observation, int]):  # type: ignore[misc]  # no stubs
             f"game 0: action {shown} of {self.agent_selection} is not legal; legal actions: {legal}"
         )
 
-    def _start_position(self, options: Mapping[str, Any] | None) -> States | None:
+    def _start_position(self, options: Any) -> States | None:
         """The state that `options` want to start from, None for the usual start."""
         if options is not None and not isinstance(options, Mapping):
             raise ValueError(f"options must be a dict or None, not {options!r}")
         text = (options or {}).get("position")
-        if text is None:
-            return None
-        if not isinstance(text, str):
-            raise ValueError(f"option position must be a position text, not {text!r}")
-        position = parse_position(text)
-        players = int(position["num_players"][0])
-        if players != self.rule_set.num_players:
-            raise ValueError(
-                f"the position has {players} players, this environment "
-                f"{self.rule_set.num_players}: {text}"
-            )
-        if position["phase"][0] == OVER:
-            raise ValueError(f"the game of this position is over, nobody can move: {text}")
-        return position
+        return None if text is None else parse_start(text, self.rule_set.num_players)
 
     # ---------------------------------------------------------------------------------- views
 
@@ -314,30 +288,9 @@ class RawEnv(AECEnv[str, Observation, int]):  # type: ignore[misc]  # no stubs
         """The game as a position text."""
         return format_position(self._states)
 
-    def render(self) -> str | NDArray[np.uint8] | None:
-        """Shows the board as `render_mode` says, without a display.
-
-        Returns:
-            `ansi`: the board as text; `rgb_array`: uint8 (height, width, 3); `human`: None, and
-            the text is printed; without a render mode None, with a warning.
-        """
-        if self.render_mode == "rgb_array":
-            from marrakech_env.render import render_rgb_array
-
-            return render_rgb_array(self._states)
-        if self.render_mode is None:
-            gymnasium.logger.warn(
-                "render() without a render mode shows nothing; make the environment with "
-                f"render_mode={' or '.join(map(repr, RENDER_MODES))}"
-            )
-            return None
-        from marrakech_env.render import render_ansi
-
-        text = render_ansi(self._states)
-        if self.render_mode == "ansi":
-            return text
-        print(text)
-        return None
+    def render(self) -> Picture | None:
+        """Shows the board as `render_mode` says, see `render.mode.picture`."""
+        return picture(self._states, self.render_mode)
 
     def close(self) -> None:
         """Ends the use of this environment: any later `reset` or `step` says that it is closed."""
@@ -385,7 +338,7 @@ class Env(RawEnv):
             self._refuse("state")
         return super().state()
 
-    def render(self) -> str | NDArray[np.uint8] | None:
+    def render(self) -> Picture | None:
         """See `RawEnv.render`."""
         if not self._is_reset:
             self._refuse("render")
@@ -398,7 +351,7 @@ class Env(RawEnv):
         return _OrderedIterable(self, max_iter)
 
 
-class _OrderedIterable(AECIterable[str, Observation, int]):  # type: ignore[misc]
+class _OrderedIterable(AECIterable[str, Observation, int]):  # type: ignore[misc]  # no stubs
     """PettingZoo's loop over agents, which here insists on a step for each of them."""
 
     env: Env

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from marrakech_env import chance, game
 from marrakech_env.actions import NUM_ACTIONS
 from marrakech_env.compile import kernel
-from marrakech_env.notation import parse_position
+from marrakech_env.notation import parse_start
 from marrakech_env.observation import Form, find_form
 from marrakech_env.spec import RuleSet, resolve_rules
 from marrakech_env.state import OVER, STATE, Int, Record, States, write_rules
@@ -178,14 +178,7 @@ class Batch:
         number = _whole("game", game, 0)
         if number >= self.num_games:
             raise ValueError(f"game {number} does not exist; games: 0..{self.num_games - 1}")
-        position = parse_position(text)
-        players = int(position["num_players"][0])
-        if players != self.num_players:
-            raise ValueError(
-                f"the position has {players} players, this batch {self.num_players}: {text}"
-            )
-        if position["phase"][0] == OVER:
-            raise ValueError(f"the game of this position is over, nobody can move: {text}")
+        position = parse_start(text, self.num_players)
         self.states[number] = position[0]
         self._clocks["turn"][number] = 0
         self.refresh(self._all[number : number + 1])

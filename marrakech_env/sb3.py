@@ -25,10 +25,10 @@ from stable_baselines3.common.vec_env.base_vec_env import VecEnv, VecEnvIndices,
 
 from marrakech_env.actions import NUM_ACTIONS
 from marrakech_env.chance import checked_seed
+from marrakech_env.render.mode import Picture, checked_render_mode, picture
 from marrakech_env.seats import SeatedBatch
 from marrakech_env.spec import RuleSet
 from marrakech_env.state import States
-from marrakech_env.vector import Picture, checked_render_mode, picture
 
 
 class MarrakechVecEnv(VecEnv):

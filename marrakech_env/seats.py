@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 from marrakech_env import chance, game, rules
 from marrakech_env.batch import Batch
 from marrakech_env.compile import kernel
+from marrakech_env.notation import parse_start
 from marrakech_env.observation import find_form
 from marrakech_env.opponents import (
     CALLER,
@@ -304,14 +305,11 @@ class SeatedBatch:
         starts = self.batch.states.copy()
         known: dict[str, Any] = {}
         for g in given:
-            text = positions[g]
-            if not isinstance(text, str):
-                raise ValueError(f"option position must be a position text, not {text!r}")
-            if text not in known:
-                scratch = Batch(1, self.num_players, self.batch.rule_set)
-                scratch.set_position(0, text)
-                self._check_seat(scratch.states, text)
-                known[text] = scratch.states[0]
+            text: Any = positions[g]  # from an option, so it may be anything
+            if not isinstance(text, str) or text not in known:
+                position = parse_start(text, self.num_players)
+                self._check_seat(position, text)
+                known[text] = position[0]
             starts[g] = known[text]
         return starts
 

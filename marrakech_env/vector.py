@@ -19,7 +19,7 @@ Infos, for both (the vector environment adds `_key` arrays as Gymnasium does):
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any
 
 import gymnasium
 import numpy as np
@@ -29,18 +29,15 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from marrakech_env.actions import NUM_ACTIONS
-from marrakech_env.render import render_ansi
+from marrakech_env.render.mode import RENDER_MODES, Picture, checked_render_mode, picture
 from marrakech_env.seats import SeatedBatch
 from marrakech_env.spec import RuleSet
-from marrakech_env.state import State, States
+from marrakech_env.state import States
 
 Observation = NDArray[Any]
 Info = dict[str, Any]
-Picture = str | NDArray[np.uint8]
 FloatArray = NDArray[np.float64]
 BoolArray = NDArray[np.bool_]
-
-RENDER_MODES: Final = ("human", "ansi", "rgb_array")
 
 
 class MarrakechEnv(gymnasium.Env[Observation, np.int64]):
@@ -309,32 +306,3 @@ class MarrakechVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]
             spread[seats.ended] = values
             infos |= {key: spread, f"_{key}": seats.batch.done.copy()}
         return infos
-
-
-def checked_render_mode(mode: str | None) -> str | None:
-    """Returns a render mode, or raises ValueError that lists the known ones."""
-    if mode is not None and mode not in RENDER_MODES:
-        raise ValueError(f"unknown render_mode {mode!r}; known: None, {', '.join(RENDER_MODES)}")
-    return mode
-
-
-def picture(state: State, render_mode: str | None) -> Picture | None:
-    """A state as a render mode wants it; `human` prints it and returns None.
-
-    Without a render mode it returns None, with a warning.
-    """
-    if render_mode is None:
-        gymnasium.logger.warn(
-            "render() without a render mode shows nothing; make the environment with "
-            f"render_mode={' or '.join(map(repr, RENDER_MODES))}"
-        )
-        return None
-    if render_mode == "rgb_array":
-        from marrakech_env.render import render_rgb_array  # needs Pillow, so only here
-
-        return render_rgb_array(state)
-    text = render_ansi(state)
-    if render_mode == "ansi":
-        return text
-    print(text)
-    return None

@@ -15,7 +15,12 @@ RULES may be read in another order than they are written.
 """
 
 from marrakech_env.notation.move import format_move, legal_moves, parse_move
-from marrakech_env.notation.position import FIELDS, format_position, parse_position
+from marrakech_env.notation.position import (
+    FIELDS,
+    format_position,
+    parse_position,
+    parse_start,
+)
 from marrakech_env.notation.record import GameRecord, format_game, parse_game, replay
 
 __all__ = [
@@ -28,5 +33,6 @@ __all__ = [
     "parse_game",
     "parse_move",
     "parse_position",
+    "parse_start",
     "replay",
 ]

@@ -70,7 +70,7 @@ def parse_position(text: str) -> States:
         ValueError: Names the field, what was found there and what is allowed.
     """
     if not isinstance(text, str):
-        raise ValueError(f"a position text must be a str, not {type(text).__name__}")
+        raise ValueError(f"a position text must be a str, not {text!r}")
     parts = text.split(" ")
     if len(parts) != len(FIELDS):
         raise ValueError(
@@ -95,6 +95,24 @@ def parse_position(text: str) -> States:
     _read_players(state, entries, rule_set)
     _read_turn(states, turn)
     return states
+
+
+def parse_start(text: str, num_players: int) -> States:
+    """Reads a position text from which a game of so many players shall be played.
+
+    Returns:
+        The state, shape (1,), dtype `STATE`.
+
+    Raises:
+        ValueError: As `parse_position`; or the game is over, or has another number of players.
+    """
+    position = parse_position(text)
+    players = int(position["num_players"][0])
+    if players != num_players:
+        raise ValueError(f"the position has {players} players, wanted: {num_players}: {text}")
+    if position["phase"][0] == OVER:
+        raise ValueError(f"the game of this position is over, nobody can move: {text}")
+    return position
 
 
 def format_position(state: State) -> str:

@@ -1,0 +1,48 @@
+"""The render modes that every environment has."""
+
+from __future__ import annotations
+
+from typing import Any, Final, TypeAlias
+
+import gymnasium
+import numpy as np
+from numpy.typing import NDArray
+
+from marrakech_env.render.ansi import render_ansi
+from marrakech_env.state import State
+
+Picture: TypeAlias = str | NDArray[np.uint8]
+"""Text, or uint8 (height, width, 3)."""
+
+RENDER_MODES: Final = ("human", "ansi", "rgb_array")
+
+
+def checked_render_mode(mode: Any) -> str | None:
+    """Returns a render mode, or raises ValueError that lists the known ones."""
+    if mode is None or (isinstance(mode, str) and mode in RENDER_MODES):
+        return mode
+    raise ValueError(f"unknown render_mode {mode!r}; known: None, {', '.join(RENDER_MODES)}")
+
+
+def picture(state: State, render_mode: str | None) -> Picture | None:
+    """A state as a render mode wants it, without a display.
+
+    Returns:
+        `ansi`: the board as text. `rgb_array`: uint8 (height, width, 3). `human`: None, and the
+        text is printed. None: None, with a warning.
+    """
+    if render_mode is None:
+        gymnasium.logger.warn(
+            "render() without a render mode shows nothing; make the environment with "
+            f"render_mode={' or '.join(map(repr, RENDER_MODES))}"
+        )
+        return None
+    if render_mode == "rgb_array":
+        from marrakech_env.render.raster import render_rgb_array  # needs Pillow, so only here
+
+        return render_rgb_array(state)
+    text = render_ansi(state)
+    if render_mode == "ansi":
+        return text
+    print(text)
+    return None
