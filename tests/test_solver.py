@@ -1,0 +1,162 @@
+"""The solver against plain enumeration in the independent reference, and its own laws."""
+
+from __future__ import annotations
+
+import copy
+from fractions import Fraction
+
+import numpy as np
+import pytest
+from reference import Game
+
+from marrakech_env import notation, rules, solver
+from marrakech_env.batch import Batch
+from marrakech_env.state import OVER, States
+
+Values = list[tuple[Fraction, Fraction]]
+"""Expected share and margin, by seat."""
+
+RULES = (
+    "official",
+    "boardgamearena",
+    "comp1110",
+    "official;steering=end",
+    "official;play_on=1;money=8",
+    "official;colours=coin;tie_break=squares",
+    "official;colours=alternate;money=6",
+)
+
+
+def late_positions(rules_text: str, players: int, turns: int, count: int, seed: int) -> list[str]:
+    """Positions of random games in which so many turns are left."""
+    batch = Batch(16, players, rules_text, seed=seed)
+    rng = np.random.default_rng(seed)
+    found: list[str] = []
+    while len(found) < count:
+        batch.step((batch.action_mask * rng.random((16, 15))).argmax(1))
+        late = np.flatnonzero(batch.states["rugs"].sum(1) == turns)
+        found += [notation.format_position(batch.states[i]) for i in late]
+    picked = rng.choice(len(found), count, replace=False)
+    return [found[i] for i in picked]
+
+
+def brute_force(game: Game) -> tuple[Values, int]:
+    """The value of a position by seat and the best action, -1 where the game is over."""
+    if game.is_over():
+        scores = game.scores()
+        margins = [s - max(scores[:i] + scores[i + 1 :]) for i, s in enumerate(scores)]
+        return [
+            (Fraction(share), Fraction(margin))
+            for share, margin in zip(game.winner_shares(), margins, strict=True)
+        ], -1
+    player, best, best_values = game.player, -1, []
+    for action in game.legal_actions():
+        values = action_values(game, action)
+        if best < 0 or values[player] > best_values[player]:
+            best, best_values = action, values
+    return best_values, best
+
+
+def action_values(game: Game, action: int) -> Values:
+    """The expected value of an action, by seat."""
+    total = [(Fraction(0), Fraction(0))] * len(game.scores())
+    for outcome, chance in game.chance_outcomes(action):
+        after = copy.deepcopy(game)
+        after.apply(action, outcome)
+        values, _ = brute_force(after)
+        total = [
+            (share + chance * s, margin + chance * m)
+            for (share, margin), (s, m) in zip(total, values, strict=True)
+        ]
+    return total
+
+
+def check_against_brute_force(text: str) -> None:
+    game = Game.from_text(text)
+    solution = solver.solve(notation.parse_position(text))
+    assert solution.actions.tolist() == game.legal_actions()
+    for row, action in enumerate(solution.actions.tolist()):
+        values = np.array([[float(x) for x in pair] for pair in action_values(game, action)])
+        np.testing.assert_allclose(solution.shares[row], values[:, 0], atol=1e-12)
+        np.testing.assert_allclose(solution.margins[row], values[:, 1], atol=1e-10)
+    _, best = brute_force(game)
+    assert solution.best == best
+
+
+@pytest.mark.parametrize("players", [2, 3, 4])
+@pytest.mark.parametrize("rules_text", RULES)
+def test_the_last_turn_is_solved_as_by_plain_enumeration(rules_text: str, players: int) -> None:
+    for text in late_positions(rules_text, players, turns=1, count=3, seed=players):
+        check_against_brute_force(text)
+
+
+def test_two_turns_are_solved_as_by_plain_enumeration() -> None:
+    laying = [
+        text
+        for text in late_positions("official", 2, turns=2, count=40, seed=1)
+        if text.split(" ")[2].endswith("l")
+    ]
+    check_against_brute_force(laying[0])
+
+
+@pytest.mark.long
+@pytest.mark.parametrize("players", [2, 3, 4])
+@pytest.mark.parametrize("rules_text", RULES)
+def test_two_hundred_positions_are_solved_as_by_plain_enumeration(
+    rules_text: str, players: int
+) -> None:
+    for turns, count in ((1, 8), (2, 2)):
+        for text in late_positions(rules_text, players, turns, count, seed=10 + players):
+            check_against_brute_force(text)
+
+
+def states_of(texts: list[str]) -> States:
+    return np.concatenate([notation.parse_position(text) for text in texts])
+
+
+@pytest.mark.parametrize("players", [2, 3, 4])
+def test_win_shares_of_every_action_add_up_to_one(players: int) -> None:
+    for state in states_of(late_positions("official", players, turns=2, count=6, seed=3)):
+        np.testing.assert_allclose(solver.solve(state).shares.sum(1), 1)
+
+
+def test_a_half_turn_of_the_board_changes_no_value() -> None:
+    """The values of the three steerings, of a position and of the same one turned half round."""
+    for text in late_positions("official", 2, turns=2, count=6, seed=4):
+        board, assam, turn, rest = text.split(" ", 3)
+        if turn.endswith("l"):
+            continue
+        cells = [row[k : k + 2] for row in board.split("/") for k in range(0, 14, 2)][::-1]
+        cells = [
+            "".join(dict(zip("^>v<", "v<^>", strict=True)).get(c, c) for c in p) for p in cells
+        ]
+        rows = ["".join(cells[k : k + 7]) for k in range(0, 49, 7)]
+        x, y, facing = assam
+        half = f"{6 - int(x)}{6 - int(y)}{facing.translate(str.maketrans('NESW', 'SWNE'))}"
+        other = solver.solve(notation.parse_position(f"{'/'.join(rows)} {half} {turn} {rest}"))
+        np.testing.assert_allclose(
+            other.shares, solver.solve(notation.parse_position(text)).shares, atol=1e-12
+        )
+
+
+def test_the_state_is_left_alone() -> None:
+    state = states_of(late_positions("official", 2, turns=1, count=1, seed=5))
+    before = state.copy()
+    solver.solve(state)
+    assert state.tobytes() == before.tobytes()
+
+
+def test_too_many_turns_are_refused() -> None:
+    with pytest.raises(ValueError, match=r"48 turns are left, more than max_turns=3"):
+        solver.solve(Batch(1).states)
+    with pytest.raises(ValueError, match="more than max_turns=1"):
+        solver.solve(states_of(late_positions("official", 2, turns=2, count=1, seed=6)), 1)
+
+
+def test_a_finished_game_is_refused() -> None:
+    state = states_of(late_positions("official", 2, turns=1, count=1, seed=7))
+    while state["phase"][0] != OVER:
+        action = solver.solve(state).best
+        rules.step(state, np.array([action]), rules.chance_outcomes(state, action)[0][:1])
+    with pytest.raises(ValueError, match="over"):
+        solver.solve(state)
