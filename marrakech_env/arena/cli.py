@@ -11,8 +11,15 @@ import tyro
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
+from marrakech_env.arena.endgames import play_endgames
 from marrakech_env.arena.match import IllegalActionError
-from marrakech_env.arena.report import WRITERS, check_plot, print_result
+from marrakech_env.arena.report import (
+    WRITERS,
+    check_plot,
+    print_endgames,
+    print_result,
+    write_endgames_json,
+)
 from marrakech_env.arena.tournament import Tournament
 from marrakech_env.spec import check_num_players
 
@@ -50,6 +57,8 @@ class Config:
     every combination, and an agent's result is its mean over all its tables."""
     seed: int = 0
     """Seed of the dice and of the agents: the same command prints the same win shares."""
+    endgames: bool = False
+    """Instead of games: how the agents decide in late positions whose true values are known."""
     json: File = None
     """File to write the result to as JSON."""
     csv: File = None
@@ -70,8 +79,13 @@ def main(arguments: list[str] | None = None) -> int:
     """
     config = tyro.cli(Config, args=arguments)
     messages = Console(stderr=True)
+    console = Console()
+    if not console.is_terminal:
+        console.width = PIPED_WIDTH
     try:
         outputs = _outputs(config)
+        if config.endgames:
+            return _endgames(config, console, messages)
         tournament = _tournament(config)
     except ValueError as error:
         return _tell(error, messages, BAD_INPUT)
@@ -81,9 +95,6 @@ def main(arguments: list[str] | None = None) -> int:
         return _tell(error, messages, BAD_INPUT)
 
     result = tournament.result()
-    console = Console()
-    if not console.is_terminal:
-        console.width = PIPED_WIDTH
     print_result(result, console)
     for option, path in outputs.items():
         try:
@@ -94,6 +105,8 @@ def main(arguments: list[str] | None = None) -> int:
 
 
 def _tournament(config: Config) -> Tournament:
+    if not config.agents:
+        raise ValueError("no agents given; try: greedy expectimax (--help tells more)")
     check_num_players(config.players)
     if config.games < 1:
         raise ValueError(f"games must be at least 1, not {config.games}")
@@ -106,6 +119,32 @@ def _tournament(config: Config) -> Tournament:
         field=[name.strip() for name in config.field.split(",")] if config.field else None,
         tables=config.tables,
     )
+
+
+def _endgames(config: Config, console: Console, messages: Console) -> int:
+    """Prints and keeps how the agents play late positions; returns the exit code.
+
+    Raises:
+        ValueError: No agent, an unknown one, an illegal action, or options that are about games.
+    """
+    usual = Config(())
+    for option in ("field", "rules", "games", "tables", "csv", "plot"):
+        if getattr(config, option) != getattr(usual, option):
+            raise ValueError(f"--{option} is about games; leave it out with --endgames")
+    if not config.agents:
+        raise ValueError("no agents given; try: --endgames greedy expectimax")
+    results = [
+        result
+        for agent in config.agents
+        for result in play_endgames(agent, config.players, config.seed)
+    ]
+    print_endgames(results, console)
+    if config.json is not None:
+        try:
+            write_endgames_json(results, config.json)
+        except OSError as error:
+            return _tell(error, messages, UNWRITTEN)
+    return 0
 
 
 def _run(tournament: Tournament, messages: Console) -> bool:

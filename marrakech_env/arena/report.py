@@ -8,11 +8,12 @@ from __future__ import annotations
 import csv
 import json
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from dataclasses import asdict, astuple
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
+from marrakech_env.arena.endgames import EndgameResult
 from marrakech_env.arena.interval import Estimate
 from marrakech_env.arena.result import Pairing, Result
 
@@ -152,6 +153,38 @@ def print_result(result: Result, console: Console) -> None:
         return
     console.print(_pairing_table(result))
     console.print(_agent_table(result))
+
+
+def print_endgames(results: Sequence[EndgameResult], console: Console) -> None:
+    """Prints how agents play late positions, the regrets in percentage points."""
+    from rich.markup import escape
+
+    table = _new_table()
+    table.add_column("agent", overflow="fold")
+    titles = ("players", "turns\nleft", "positions", "regret\npoints", "95 %", "optimal\n%")
+    for title in titles:
+        table.add_column(title, justify="right", no_wrap=True)
+    for result in results:
+        regret = Estimate(*(100 * number for number in astuple(result.regret)))
+        table.add_row(
+            escape(result.agent),
+            str(result.num_players),
+            str(result.turns),
+            str(result.positions),
+            f"{regret.value:.2f}",
+            _range(regret, ".2f"),
+            f"{100 * result.optimal.value:.1f}",
+        )
+    console.print(table)
+
+
+def write_endgames_json(results: Sequence[EndgameResult], path: Path) -> None:
+    """Writes the results as a JSON list, regrets as shares of the win."""
+    rows = [
+        asdict(result) | {"regret": _estimate(result.regret), "optimal": _estimate(result.optimal)}
+        for result in results
+    ]
+    path.write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
 
 
 def _new_table() -> Table:

@@ -1,0 +1,149 @@
+"""Late positions whose true values are known, and how well an agent plays them.
+
+The shipped sets `endgames/N-players.tsv.gz` hold at least 1,000 positions for each number of
+players, two or three turns before the end, one from a game. `solver` has worked out what every
+legal action of them is worth; positions in which it makes no difference are left out. The games
+were played by greedy and expectimax in random seats, with a random action now and then
+(`benchmarks/make_endgames.py` made the sets).
+
+A line is `POSITION<TAB>ACTION:SHARE ACTION:SHARE ...`: for each legal action, ascending, the
+expected share of the win of the player to move, in six decimals.
+
+Legend: `N` positions, `A` = 15 actions.
+"""
+
+from __future__ import annotations
+
+import gzip
+import math
+from dataclasses import dataclass
+from importlib import resources
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from marrakech_env import rules
+from marrakech_env.actions import NUM_ACTIONS
+from marrakech_env.agent import agent_name, load_agent
+from marrakech_env.arena.interval import Estimate, mean_estimate
+from marrakech_env.notation import parse_position
+from marrakech_env.solver import turns_left
+from marrakech_env.spec import check_num_players
+from marrakech_env.state import States
+
+SAME: Final = 1e-6
+"""An action that is worth at most so much less than the best one is as good."""
+
+
+@dataclass(frozen=True)
+class Endgames:
+    """Positions with their true values.
+
+    Attributes:
+        states: STATE (N,).
+        shares: float64 (N, A), what each action is worth to the player to move; NaN where it is
+            not legal.
+        turns: int64 (N,), the turns left in each.
+    """
+
+    states: States
+    shares: NDArray[np.float64]
+    turns: NDArray[np.int64]
+
+
+@dataclass(frozen=True)
+class EndgameResult:
+    """How well an agent plays late positions.
+
+    Attributes:
+        agent: Its name.
+        num_players: Of the positions.
+        turns: The turns left in them.
+        positions: How many they are.
+        regret: Mean loss against the best action, as a share of the win (0.01 is a percentage
+            point).
+        optimal: Mean of 1 where the action is as good as the best one and 0 elsewhere.
+    """
+
+    agent: str
+    num_players: int
+    turns: int
+    positions: int
+    regret: Estimate
+    optimal: Estimate
+
+
+def load_endgames(num_players: int) -> Endgames:
+    """The shipped set for a number of players.
+
+    Raises:
+        ValueError: Another number than 2, 3 or 4.
+    """
+    check_num_players(num_players)
+    path = resources.files(__package__) / "endgames" / f"{num_players}-players.tsv.gz"
+    lines = gzip.decompress(path.read_bytes()).decode("ascii").splitlines()
+    shares = np.full((len(lines), NUM_ACTIONS), math.nan)
+    positions = []
+    for row, line in enumerate(lines):
+        text, values = line.split("\t")
+        positions.append(parse_position(text))
+        for value in values.split(" "):
+            action, share = value.split(":")
+            shares[row, int(action)] = float(share)
+    states = np.concatenate(positions)
+    return Endgames(states, shares, np.array([turns_left(state) for state in states]))
+
+
+def play_endgames(agent: Any, num_players: int = 2, seed: int = 0) -> list[EndgameResult]:
+    """Lets an agent decide in all positions of the shipped set.
+
+    Args:
+        agent: Whatever `load_agent` takes.
+        num_players: 2, 3 or 4.
+        seed: Of the agent's random numbers.
+
+    Returns:
+        One result for each number of turns left, ascending.
+
+    Raises:
+        ValueError: No such agent or number of players, or an action that is not legal.
+    """
+    games = load_endgames(num_players)
+    player = load_agent(agent, num_players)
+    name = agent_name(player, agent)
+    actions = np.asarray(player.act(games.states.copy(), np.random.default_rng(seed)))
+    _check(actions, games, name)
+    best = np.nanmax(games.shares, axis=1)
+    regrets = best - games.shares[np.arange(len(actions)), actions]
+    results = []
+    for turns in np.unique(games.turns):
+        these = regrets[games.turns == turns]
+        results.append(
+            EndgameResult(
+                agent=name,
+                num_players=num_players,
+                turns=int(turns),
+                positions=len(these),
+                regret=mean_estimate(these),
+                optimal=mean_estimate((these <= SAME).astype(np.float64)),
+            )
+        )
+    return results
+
+
+def _check(actions: NDArray[Any], games: Endgames, name: str) -> None:
+    """Raises ValueError where one of the actions is not legal."""
+    if actions.shape != games.states.shape or actions.dtype.kind not in "iu":
+        raise ValueError(
+            f"agent {name!r}: actions must be integers of shape {games.states.shape}, not "
+            f"{actions.dtype} of shape {actions.shape}"
+        )
+    mask = rules.action_mask(games.states)
+    for row, action in enumerate(actions):
+        if not (0 <= action < NUM_ACTIONS and mask[row, action]):
+            legal = ", ".join(map(str, np.flatnonzero(mask[row])))
+            raise ValueError(
+                f"agent {name!r}: position {row}: action {action} is not legal; "
+                f"legal actions: {legal}"
+            )
