@@ -26,10 +26,11 @@ from marrakech_env.compile import kernel
 from marrakech_env.spec import MAX_PLAYERS, RuleSet
 from marrakech_env.state import LAY, OVER, STATE, STEER, Int, Record, write_rules
 
-from . import expectimax, greedy
+from . import greedy, turn
 from .evaluation import FACTS, NUM_FACTS, NUM_TERMS, SHEET, fill_facts, predict_scores, turns_since
-from .expectimax import WEIGHTS_FILE, interpolate, make_scratch
+from .expectimax import WEIGHTS_FILE, interpolate
 from .patches import MAX_STEPS, PATCHES, ROLL_CHANCE, survey, turns_left
+from .turn import make_scratch
 
 KNOTS: Final = np.array([1, 2, 3, 4, 6, 8, 12, 18, 26, 36, 48])
 TRACES: Final = (1.0, 1.0, 0.95, 0.95, 0.9)
@@ -184,7 +185,7 @@ def _play(
             if greedily:
                 action = greedy.decide(state, board)
             else:
-                action = expectimax.decide(state, weights, spreads, games, boards, sheets, values)
+                action = turn.decide(state, weights, spreads, games, boards, sheets, values)
             if state.phase == STEER:
                 row = rows[count]
                 count += 1
@@ -201,7 +202,7 @@ def _play(
                         if greedily:
                             reply = greedy.decide(trial[0], board)
                         else:
-                            reply = expectimax.decide(
+                            reply = turn.decide(
                                 trial[0], weights, spreads, games, boards, sheets, values
                             )
                         game.step(trial[0], reply, -1)
