@@ -1,11 +1,12 @@
 """Fits the weights of the expectimax agent: `python -m marrakech_agents.fit` (about half an hour).
 
-Policy iteration. In every round, games are played with the present weights, some seats by greedy;
-then the final score of every player is predicted anew by linear regression on the facts of all
-positions between two turns. The targets have the luck of the dice taken out: a position's target is
-the expected prediction after the next turn, over the die, plus `trace` times what the predictions
-turned out wrong by later on. With `trace` 1 that is the final score less the summed luck of the
-dice, which is unbiased; less than 1 has less noise and leans on the present weights.
+Policy iteration. In every round, games are played one full turn ahead (`turn`) with the present
+weights, some seats by greedy; then the final score of every player is predicted anew by linear
+regression on the facts of all positions between two turns. The targets have the luck of the dice
+taken out: a position's target is the expected prediction after the next turn, over the die, plus
+`trace` times what the predictions turned out wrong by later on. With `trace` 1 that is the final
+score less the summed luck of the dice, which is unbiased; less than 1 has less noise and leans on
+the present weights.
 
 Legend: `N` positions, `P` players, `K` knots (numbers of turns left at which weights are kept).
 """
