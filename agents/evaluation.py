@@ -6,10 +6,9 @@ the number of turns that are left and for how long ago he moved. The predictions
 the win by a softmax whose width shrinks with the turns that are left, and the value of the position
 is the share of the player who looks, plus a little for his margin.
 
-The facts look two walks ahead. The *walker*, who moves next, steers by what he wants
-(`likely_steering`), and the *follower* after him takes the cheapest way (with `steering=end`: the
-dearest one, since the walker steers for him). How the walker may lay his rug then is told by the
-facts `swing`, `growth`, `cover` and `cut`.
+The facts look two walks ahead, those of the *walker*, who moves next, and of the *follower* after
+him, as `walks` takes them to steer. How the walker may lay his rug then is told by the facts
+`swing`, `growth`, `cover` and `cut`.
 
 Legend: `P` players; *board* is a record of `patches.PATCHES`, *sheet* one of `SHEET`; amounts are
 dirhams; a *toll* is limited by the money of the one who pays.
@@ -17,7 +16,6 @@ dirhams; a *toll* is limited by the money of the one who pays.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -26,19 +24,19 @@ from numpy.typing import NDArray
 from marrakech_env import game
 from marrakech_env.compile import kernel
 from marrakech_env.spec import BOARD_SIZE, MAX_PLAYERS, NUM_CELLS
-from marrakech_env.state import STEER_AT_END, Bits, Int, Record
+from marrakech_env.state import Bits, Int, Record
 
-from .patches import (
-    LANDINGS,
-    MAX_STEPS,
-    NOBODY,
-    NUM_STEERINGS,
-    ROLL_CHANCE,
-    heading_of,
-    lowest_cell,
-    next_player,
-    steerings_of,
-    turns_left,
+from .patches import LANDINGS, MAX_STEPS, NOBODY, ROLL_CHANCE, heading_of, turns_left
+from .walks import (
+    BESIDE,
+    NEAR,
+    cells_where,
+    follower_of,
+    largest_patch,
+    likely_steering,
+    others_board,
+    second_steering,
+    swing,
 )
 
 FACTS: Final = {
@@ -81,41 +79,13 @@ SHEET: Final = np.dtype(
     align=True,
 )
 
-RUIN_COST: Final = 15
-"""What a bankruptcy is taken to cost a player who chooses his way, beyond the money lost."""
-WANT_SECOND, WANT_SWING, WANT_GROWTH, WANT_CUT = 0.7, 0.5, 0.2, 0.15
-"""What the walker is taken to steer for, in dirhams of toll: a dirham that the follower will pay
-him, a square of `swing`, a square of `growth`, a square of the largest patch he can cut into."""
 MARGIN_WORTH: Final = 0.003
 """What a dirham of margin over the best other player is worth, in shares of the win."""
-SOFT: Final = 1e-9
-
-_ONE, _ROW = np.uint64(1), np.uint64(BOARD_SIZE)
-_ALL_CELLS = np.uint64((1 << NUM_CELLS) - 1)
-
-
-def _cells(chosen: Callable[[int, int], bool]) -> np.uint64:
-    """The bitboard of the cells (x, y) that are chosen."""
-    squares = (divmod(cell, BOARD_SIZE)[::-1] for cell in range(NUM_CELLS))
-    return np.uint64(sum(1 << c for c, (x, y) in enumerate(squares) if chosen(x, y)))
-
-
-def _around(distance: int) -> NDArray[np.uint64]:
-    """For each cell, the bitboard of those at most `distance` steps away, itself left out."""
-    squares = (divmod(cell, BOARD_SIZE)[::-1] for cell in range(NUM_CELLS))
-    boards = [
-        _cells(lambda x, y, cx=cx, cy=cy: 0 < abs(x - cx) + abs(y - cy) <= distance)  # type: ignore[misc]
-        for cx, cy in squares
-    ]
-    return np.array(boards, np.uint64)
 
 
 _LAST = BOARD_SIZE - 1
-_EDGES = _cells(lambda x, y: x in (0, _LAST) or y in (0, _LAST))
-_CORNERS = _cells(lambda x, y: x in (0, _LAST) and y in (0, _LAST))
-_NOT_EAST_EDGE = _cells(lambda x, y: x < _LAST)
-BESIDE: Final = _around(1)
-NEAR: Final = _around(2)
+_EDGES = cells_where(lambda x, y: x in (0, _LAST) or y in (0, _LAST))
+_CORNERS = cells_where(lambda x, y: x in (0, _LAST) and y in (0, _LAST))
 
 
 @kernel
@@ -135,18 +105,24 @@ def value(
         player: The seat that looks.
         weights: float64 (P, turns, `NUM_TERMS`), by turns since a player moved and turns left.
         spreads: float64 (turns,), the width of the softmax by turns left.
-        sheet: Scratch.
+        sheet: Scratch. `share` tells from it what the position is worth to others.
     """
+    if not (state.eliminated[player] or game.is_over(state)):
+        fill_facts(state, board, sheet)
+        predict_scores(state, weights, sheet)
+    return share(state, player, spreads, sheet)
+
+
+@kernel
+def share(state: Record, player: Int, spreads: NDArray[np.float64], sheet: Record) -> float:
+    """As `value`, with the scores on the sheet as `value` left them there for another player."""
+    scores = sheet.scores
     if state.eliminated[player] or game.is_over(state):
-        scores = sheet.scores
         for seat in range(state.num_players):
             scores[seat] = game.score(state, seat)
-        share = 0.0 if state.eliminated[player] else game.winner_share(state, player)
-        return float(share + MARGIN_WORTH * _margin(state, scores, player))
-    fill_facts(state, board, sheet)
-    predict_scores(state, weights, sheet)
+        won = 0.0 if state.eliminated[player] else game.winner_share(state, player)
+        return float(won + MARGIN_WORTH * _margin(state, scores, player))
     spread = spreads[min(turns_left(state), len(spreads) - 1)]
-    scores = sheet.scores
     total = 0.0
     for seat in range(state.num_players):
         if not state.eliminated[seat]:
@@ -224,11 +200,8 @@ def fill_facts(state: Record, board: Record, sheet: Record) -> None:
     if turns_left(state) == 0:
         return
     walker, heading = np.int64(state.player), heading_of(state)
-    follower = next_player(state, walker) if turns_left(state) > 1 else NOBODY
-    if follower != NOBODY:
-        fill_bills(state, board, follower, sheet)
-    theirs = others_board(state, walker)
-    likely, cheap = likely_steering(state, board, follower, theirs, sheet)
+    follower, theirs = follower_of(state), others_board(state, walker)
+    likely, cheap = likely_steering(state, board, sheet)
     for k in range(MAX_STEPS):
         chance = ROLL_CHANCE[k]
         landing = np.int64(LANDINGS[heading, cheap, k])
@@ -240,85 +213,6 @@ def fill_facts(state: Record, board: Record, sheet: Record) -> None:
         if follower != NOBODY:
             add_second(state, board, follower, landing, chance, sheet, _SECOND, _SECOND_RUIN)
         add_reply(state, board, landing >> 2, theirs, chance, sheet)
-
-
-@kernel
-def fill_bills(state: Record, board: Record, payer: Int, sheet: Record) -> None:
-    """Writes what stopping on each cell costs a player who wants to stay in the game."""
-    money = np.int64(state.money[payer])
-    for cell in range(NUM_CELLS):
-        size = np.int64(board.size[cell])
-        bill = size if size <= money else money + RUIN_COST
-        sheet.bills[cell] = 0 if board.owner[cell] == payer else bill
-
-
-@kernel
-def others_board(state: Record, player: Int) -> Bits:
-    """The visible squares of all other players in the game."""
-    squares = np.uint64(0)
-    for other in range(state.num_players):
-        if other != player and not state.eliminated[other]:
-            squares |= game.board_of(state, other)
-    return squares
-
-
-@kernel
-def likely_steering(
-    state: Record, board: Record, follower: Int, theirs: Bits, sheet: Record
-) -> tuple[int, int]:
-    """How the walker is likely to steer, and which steering costs him the least toll."""
-    walker, heading = np.int64(state.player), heading_of(state)
-    money = np.int64(state.money[walker])
-    own = game.board_of(state, walker)
-    colour = state.colour_boards[state.next_colour[walker]]
-    first, last = steerings_of(state)
-    likely, cheap = first, first
-    sheet.costs[:] = np.inf
-    for steering in range(first, last):
-        toll, wants = 0.0, 0.0
-        for k in range(MAX_STEPS):
-            landing = np.int64(LANDINGS[heading, steering, k])
-            cell = landing >> 2
-            if board.owner[cell] != walker:
-                size = np.int64(board.size[cell])
-                toll += ROLL_CHANCE[k] * (size if size <= money else money + RUIN_COST)
-            want = WANT_SWING * swing(state, cell, own, theirs)
-            want += WANT_GROWTH * largest_patch(board, NEAR[cell] & colour)
-            want += WANT_CUT * largest_patch(board, BESIDE[cell] & theirs)
-            if follower != NOBODY:
-                want += WANT_SECOND * second_income(state, board, landing, walker, sheet)
-            wants += ROLL_CHANCE[k] * want
-        if toll < sheet.costs[0] - SOFT:
-            cheap, sheet.costs[0] = steering, toll
-        if toll - wants < sheet.costs[1] - SOFT:
-            likely, sheet.costs[1] = steering, toll - wants
-    return likely, cheap
-
-
-@kernel
-def second_steering(state: Record, heading: Int, sheet: Record) -> Int:
-    """The follower's steering: his cheapest one, or the dearest where the walker steers for him."""
-    sign = -1.0 if state.flags & STEER_AT_END else 1.0
-    best, least = 0, np.inf
-    for steering in range(NUM_STEERINGS):
-        cost = 0.0
-        for k in range(MAX_STEPS):
-            cost += ROLL_CHANCE[k] * sheet.bills[LANDINGS[heading, steering, k] >> 2]
-        if sign * cost < least - SOFT:
-            best, least = steering, sign * cost
-    return best
-
-
-@kernel
-def second_income(state: Record, board: Record, heading: Int, player: Int, sheet: Record) -> float:
-    """What a player can expect of the follower's walk from a heading."""
-    steering = second_steering(state, heading, sheet)
-    income = 0.0
-    for k in range(MAX_STEPS):
-        cell = LANDINGS[heading, steering, k] >> 2
-        if board.owner[cell] == player:
-            income += ROLL_CHANCE[k] * sheet.bills[cell]
-    return income
 
 
 @kernel
@@ -377,43 +271,3 @@ def add_reply(
             if seat != walker and squares:
                 sheet.facts[seat, _COVER] += chance
                 sheet.facts[seat, _CUT] += chance * largest_patch(board, squares)
-
-
-@kernel
-def largest_patch(board: Record, squares: Bits) -> Int:
-    """Size of the largest patch that some squares belong to, 0 without any."""
-    most: Int = 0
-    while squares:
-        cell = lowest_cell(squares)
-        most = max(most, np.int64(board.size[cell]))
-        squares &= ~board.patch[cell] & (squares - _ONE)
-    return most
-
-
-@kernel
-def swing(state: Record, cell: Int, own: Bits, theirs: Bits) -> Int:
-    """Squares won plus squares taken by the best rug that can be laid from a cell, 1 to 4.
-
-    Half a rug on a rival's square counts 2, on an empty or neutral one 1, on an own one 0; the two
-    halves of one rug are never covered together (rule 8).
-    """
-    here, beside = game.cell_bit(cell), BESIDE[cell]
-    # The west and the north halves of all rugs that may lie on the board, Assam being on `cell`.
-    east = _NOT_EAST_EDGE & ~state.links_east & ~(here | here >> _ONE)
-    south = ~state.links_south & ~(here | here >> _ROW)
-    pairs = east & theirs & theirs >> _ONE
-    if _reach(pairs, south & theirs & theirs >> _ROW, beside):
-        return 4
-    free = _ALL_CELLS & ~(own | theirs)
-    pairs = east & (theirs & free >> _ONE | free & theirs >> _ONE)
-    if _reach(pairs, south & (theirs & free >> _ROW | free & theirs >> _ROW), beside):
-        return 3
-    pairs = east & (theirs & own >> _ONE | own & theirs >> _ONE | free & free >> _ONE)
-    below = south & (theirs & own >> _ROW | own & theirs >> _ROW | free & free >> _ROW)
-    return 2 if _reach(pairs, below, beside) else 1
-
-
-@kernel
-def _reach(east: Bits, south: Bits, beside: Bits) -> bool:
-    """Whether a rug of one of these west or north halves lies on a square of `beside`."""
-    return bool((east | east << _ONE | south | south << _ROW) & beside)

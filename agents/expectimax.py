@@ -1,7 +1,8 @@
 """ExpectimaxAgent: one full turn ahead, exactly, and then an estimate of the position.
 
 To steer it tries the three steerings, the four rolls and every placement after each; to lay, every
-placement. What a position is worth right after the rug was laid says `evaluation.value`, with the
+placement (`turn`), and with two players it looks at the rival's reply to the best two of them
+(`reply`). What a position is worth right after a rug was laid says `evaluation.value`, with the
 weights of `weights/expectimax.json`, which `python -m marrakech_agents.fit` makes.
 
 Legend: `B` games, `P` players; *value*: about the share of the win, see `evaluation`.
@@ -16,34 +17,18 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from marrakech_env import game
 from marrakech_env.compile import kernel
-from marrakech_env.state import (
-    LAY,
-    STATE,
-    STEER,
-    STEER_AT_END,
-    WALK,
-    Int,
-    Record,
-    State,
-    States,
-    as_states,
-    one_state,
-)
-from marrakech_env.tables import FIRST_CELL, NUM_PLACEMENTS, SECOND_CELL
+from marrakech_env.state import Record, State, States, as_states, one_state
 
-from .evaluation import FACTS, NUM_TERMS, SHEET, value
-from .patches import MAX_STEPS, NUM_STEERINGS, PATCHES, ROLL_CHANCE, heading_of, relay, survey
+from .evaluation import FACTS, NUM_TERMS
+from .reply import look_at_replies
+from .turn import FloatArray, best_action, fill_values, make_scratch
 
-NUM_ACTIONS: Final = NUM_STEERINGS + NUM_PLACEMENTS
 WEIGHTS_FILE: Final = Path(__file__).parent / "weights" / "expectimax.json"
-
-FloatArray = NDArray[np.float64]
 
 
 class ExpectimaxAgent:
-    """Chooses what is worth most after one full turn; ties go to the lowest action."""
+    """Chooses what is worth most; ties go to the lowest action."""
 
     def __init__(self, weights: str | Path | None = None) -> None:
         """Reads the weights for 2, 3 and 4 players.
@@ -83,7 +68,7 @@ class ExpectimaxAgent:
         record = one_state(state)
         weights, spreads = self._weights_for(as_states(state))
         scratch = make_scratch()
-        fill_values(record, weights, spreads, *scratch)
+        fill_all_values(record, weights, spreads, *scratch)
         values = scratch[-1]
         return [(int(action), float(values[action])) for action in np.flatnonzero(values > -np.inf)]
 
@@ -128,11 +113,6 @@ def interpolate(at_knots: FloatArray, knots: NDArray[np.int64]) -> FloatArray:
     )
 
 
-def make_scratch() -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], FloatArray]:
-    """What the kernels write on: games, patches, a sheet, and values of the 15 actions."""
-    return np.zeros(4, STATE), np.zeros(2, PATCHES), np.zeros(1, SHEET), np.zeros(NUM_ACTIONS)
-
-
 @kernel
 def _choose(
     states: States,
@@ -146,30 +126,12 @@ def _choose(
 ) -> None:
     """Writes the decision of every game into `actions`."""
     for i in range(len(states)):
-        actions[i] = decide(states[i], weights, spreads, games, boards, sheets, values)
+        fill_all_values(states[i], weights, spreads, games, boards, sheets, values)
+        actions[i] = best_action(values)
 
 
 @kernel
-def decide(
-    state: Record,
-    weights: FloatArray,
-    spreads: FloatArray,
-    games: NDArray[Any],
-    boards: NDArray[Any],
-    sheets: NDArray[Any],
-    values: FloatArray,
-) -> Int:
-    """The action of highest value; `values` holds all of them then."""
-    fill_values(state, weights, spreads, games, boards, sheets, values)
-    best = 0
-    for action in range(NUM_ACTIONS):
-        if values[action] > values[best]:
-            best = action
-    return best
-
-
-@kernel
-def fill_values(
+def fill_all_values(
     state: Record,
     weights: FloatArray,
     spreads: FloatArray,
@@ -179,103 +141,5 @@ def fill_values(
     values: FloatArray,
 ) -> None:
     """Writes the value of every action into `values`, -inf for those that are not legal."""
-    player = np.int64(state.player)
-    for action in range(NUM_ACTIONS):
-        values[action] = -np.inf
-    games[0] = state
-    if state.phase == WALK:
-        values[1] = 0.0
-        return
-    survey(state, boards[0])
-    if state.phase == LAY:
-        legal = game.legal_placements(state)
-        for placement in range(NUM_PLACEMENTS):
-            if legal >> np.uint32(placement) & np.uint32(1):
-                values[3 + placement] = _placement_value(
-                    games, 0, placement, player, boards, weights, spreads, sheets[0]
-                )
-    elif state.phase == STEER and state.flags & STEER_AT_END:
-        for steering in range(NUM_STEERINGS):
-            values[steering] = _handover_value(
-                games, 0, steering, player, boards[0], weights, spreads, sheets[0]
-            )
-    elif state.phase == STEER:
-        for steering in range(NUM_STEERINGS):
-            values[steering] = 0.0
-            for k in range(MAX_STEPS):
-                games[1] = state
-                game.step(games[1], steering, k + 1)
-                values[steering] += ROLL_CHANCE[k] * _landing_value(
-                    games, player, boards, weights, spreads, sheets[0]
-                )
-
-
-@kernel
-def _landing_value(
-    games: NDArray[Any],
-    player: Int,
-    boards: NDArray[Any],
-    weights: FloatArray,
-    spreads: FloatArray,
-    sheet: Record,
-) -> float:
-    """The value of `games[1]` after the player's walk: the best placement if he may lay."""
-    state = games[1]
-    if state.phase != LAY or state.player != player:
-        survey(state, boards[1])  # whoever went bankrupt owns no patches any more
-        return value(state, boards[1], player, weights, spreads, sheet)
-    best = -np.inf
-    legal = game.legal_placements(state)
-    for placement in range(NUM_PLACEMENTS):
-        if legal >> np.uint32(placement) & np.uint32(1):
-            worth = _placement_value(games, 1, placement, player, boards, weights, spreads, sheet)
-            best = max(best, worth)
-    return best
-
-
-@kernel
-def _placement_value(
-    games: NDArray[Any],
-    at: Int,
-    placement: Int,
-    player: Int,
-    boards: NDArray[Any],
-    weights: FloatArray,
-    spreads: FloatArray,
-    sheet: Record,
-) -> float:
-    """The value of laying in `games[at]`, whose patches are `boards[0]`."""
-    heading = heading_of(games[at])
-    games[at + 1] = games[at]
-    after = games[at + 1]
-    # The colour of the next rug is not drawn: no fact asks for the one of who has just laid.
-    game.step(after, 3 + placement, -1)
-    boards[1] = boards[0]
-    first, second = FIRST_CELL[heading, placement], SECOND_CELL[heading, placement]
-    relay(after, np.int64(first), np.int64(second), boards[1])
-    if after.phase == STEER and after.player == player and after.flags & STEER_AT_END:
-        best = -np.inf
-        for steering in range(NUM_STEERINGS):
-            worth = _handover_value(
-                games, at + 1, steering, player, boards[1], weights, spreads, sheet
-            )
-            best = max(best, worth)
-        return best
-    return value(after, boards[1], player, weights, spreads, sheet)
-
-
-@kernel
-def _handover_value(
-    games: NDArray[Any],
-    at: Int,
-    steering: Int,
-    player: Int,
-    board: Record,
-    weights: FloatArray,
-    spreads: FloatArray,
-    sheet: Record,
-) -> float:
-    """With `steering=end`: the value of turning Assam in `games[at]` for the next player."""
-    games[at + 1] = games[at]
-    game.step(games[at + 1], steering, -1)
-    return value(games[at + 1], board, player, weights, spreads, sheet)
+    fill_values(state, weights, spreads, games, boards, sheets, values)
+    look_at_replies(state, weights, spreads, games, boards, sheets, values)

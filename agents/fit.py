@@ -1,11 +1,12 @@
 """Fits the weights of the expectimax agent: `python -m marrakech_agents.fit` (about half an hour).
 
-Policy iteration. In every round, games are played with the present weights, some seats by greedy;
-then the final score of every player is predicted anew by linear regression on the facts of all
-positions between two turns. The targets have the luck of the dice taken out: a position's target is
-the expected prediction after the next turn, over the die, plus `trace` times what the predictions
-turned out wrong by later on. With `trace` 1 that is the final score less the summed luck of the
-dice, which is unbiased; less than 1 has less noise and leans on the present weights.
+Policy iteration. In every round, games are played one full turn ahead (`turn`) with the present
+weights, some seats by greedy; then the final score of every player is predicted anew by linear
+regression on the facts of all positions between two turns. The targets have the luck of the dice
+taken out: a position's target is the expected prediction after the next turn, over the die, plus
+`trace` times what the predictions turned out wrong by later on. With `trace` 1 that is the final
+score less the summed luck of the dice, which is unbiased; less than 1 has less noise and leans on
+the present weights.
 
 Legend: `N` positions, `P` players, `K` knots (numbers of turns left at which weights are kept).
 """
@@ -26,10 +27,11 @@ from marrakech_env.compile import kernel
 from marrakech_env.spec import MAX_PLAYERS, RuleSet
 from marrakech_env.state import LAY, OVER, STATE, STEER, Int, Record, write_rules
 
-from . import expectimax, greedy
+from . import greedy, turn
 from .evaluation import FACTS, NUM_FACTS, NUM_TERMS, SHEET, fill_facts, predict_scores, turns_since
-from .expectimax import WEIGHTS_FILE, interpolate, make_scratch
+from .expectimax import WEIGHTS_FILE, interpolate
 from .patches import MAX_STEPS, PATCHES, ROLL_CHANCE, survey, turns_left
+from .turn import make_scratch
 
 KNOTS: Final = np.array([1, 2, 3, 4, 6, 8, 12, 18, 26, 36, 48])
 TRACES: Final = (1.0, 1.0, 0.95, 0.95, 0.9)
@@ -184,7 +186,7 @@ def _play(
             if greedily:
                 action = greedy.decide(state, board)
             else:
-                action = expectimax.decide(state, weights, spreads, games, boards, sheets, values)
+                action = turn.decide(state, weights, spreads, games, boards, sheets, values)
             if state.phase == STEER:
                 row = rows[count]
                 count += 1
@@ -201,7 +203,7 @@ def _play(
                         if greedily:
                             reply = greedy.decide(trial[0], board)
                         else:
-                            reply = expectimax.decide(
+                            reply = turn.decide(
                                 trial[0], weights, spreads, games, boards, sheets, values
                             )
                         game.step(trial[0], reply, -1)

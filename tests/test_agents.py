@@ -5,9 +5,12 @@ import json
 import numpy as np
 import pytest
 
-from marrakech_agents.expectimax import WEIGHTS_FILE, ExpectimaxAgent
+from marrakech_agents.evaluation import value
+from marrakech_agents.expectimax import WEIGHTS_FILE, ExpectimaxAgent, read_weights
 from marrakech_agents.fit import ROW, targets
-from marrakech_agents.patches import PATCHES, relay, survey
+from marrakech_agents.patches import PATCHES, ROLL_CHANCE, relay, survey
+from marrakech_agents.turn import fill_values, make_scratch
+from marrakech_agents.walks import likely_steering
 from marrakech_env import arena, game
 from marrakech_env.agent import load_agent
 from marrakech_env.batch import Batch
@@ -157,3 +160,56 @@ def test_analysis_agrees_with_the_decision():
             assert actions[i] == max(rows, key=lambda action: (rows[action], -action))
         batch.step(actions)
     assert (batch.states["phase"] != LAY).any()
+
+
+def slow_value_after_reply(before, action, weights):
+    """What a placement is worth to its player after the rival's turn, every board surveyed anew."""
+    board, sheet = np.zeros(1, PATCHES)[0], make_scratch()[2][0]
+
+    def worth(state, seat):
+        survey(state, board)
+        return value(state, board, seat, *weights, sheet)
+
+    def stepped(state, action, outcome):
+        after = np.array([state])
+        game.step(after[0], action, outcome)
+        return after[0]
+
+    player, weight = int(before["player"]), game.next_colour_weights(before)
+    colour = -1 if sum(weight) == 0 else 2 * player + (weight[1] > weight[0])
+    state = stepped(before, action, colour)
+    survey(state, board)
+    steering, _ = likely_steering(state, board, sheet)
+    total = 0.0
+    for roll, chance in enumerate(ROLL_CHANCE, 1):
+        walked = stepped(state, steering, roll)
+        ends = [walked]
+        if walked["phase"] == LAY:
+            legal = np.flatnonzero([game.legal_actions(walked) >> k & 1 for k in range(15)])
+            ends = [stepped(walked, int(k), -1) for k in legal]
+        total += chance * worth(max(ends, key=lambda end: worth(end, 1 - player)), player)
+    return total
+
+
+def test_with_two_players_the_best_two_placements_are_valued_after_the_reply():
+    agent, batch = ExpectimaxAgent(), Batch(4, seed=6)
+    weights = read_weights(json.loads(WEIGHTS_FILE.read_text()), "")[2]
+    changed = 0
+    for _ in range(40):
+        actions = agent.act(batch.states, np.random.default_rng(0))
+        for state, action in zip(batch.states, actions, strict=True):
+            if state["phase"] == LAY:
+                scratch = make_scratch()
+                fill_values(state, *weights, *scratch)
+                order = np.argsort(-scratch[-1], kind="stable").tolist()
+                looked = dict(agent.analyse(state))
+                best, rest = order[:2], [looked[k] for k in order[2:] if k in looked]
+                for placement in best:
+                    expected = slow_value_after_reply(state, placement, weights)
+                    assert looked[placement] == pytest.approx(expected, abs=1e-9)
+                assert action in best
+                assert rest == sorted(rest, reverse=True)
+                assert max(rest, default=-np.inf) <= min(looked[k] for k in best)
+                changed += action != order[0]
+        batch.step(actions)
+    assert changed > 5

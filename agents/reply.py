@@ -1,0 +1,132 @@
+"""The look at the only rival's reply, for the placements that promise most after one full turn.
+
+The rival is taken to steer as `walks.likely_steering` says; for every roll he lays the rug that is
+worth most to him by the same estimate. What that leaves the one who looks, averaged over the die,
+is what his placement is worth. That corrects what the estimate gets wrong about the turn to come.
+With three and four players it gained nothing that could be measured, so it is left out there; to
+steer, nothing is looked at beyond the full turn: that would cost ten times as much.
+
+Legend: scratch as in `turn`; `games[1]` is the position after the placement, `games[2]` after the
+rival's walk, `games[3]` after his rug; `boards[1]` and `boards[2]` are the patches of the first and
+of the last one.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from marrakech_env import game
+from marrakech_env.compile import kernel
+from marrakech_env.state import LAY, STEER, STEER_AT_END, Int, Record
+from marrakech_env.tables import NUM_PLACEMENTS
+
+from .evaluation import share, value
+from .patches import MAX_STEPS, ROLL_CHANCE, survey
+from .turn import NUM_ACTIONS, FloatArray, lay_rug
+from .walks import likely_steering
+
+WIDTH: Final = 2
+"""For how many placements the reply is looked at."""
+
+
+@kernel
+def look_at_replies(
+    state: Record,
+    weights: FloatArray,
+    spreads: FloatArray,
+    games: NDArray[Any],
+    boards: NDArray[Any],
+    sheets: NDArray[Any],
+    values: FloatArray,
+) -> None:
+    """Corrects `values`, as `turn.fill_values` left them, where a rug is to be laid.
+
+    The best `WIDTH` placements get their values after the reply; all others keep their distance
+    below the last of those, so that none of them is chosen. Nothing changes with more than two
+    players, or where the mover also steers for the next one (`steering=end`).
+    """
+    if state.phase != LAY or state.num_players > 2 or state.flags & STEER_AT_END:
+        return
+    player, colour = np.int64(state.player), _likelier_colour(state)
+    survey(state, boards[0])
+    looked, lowest, correction = np.uint32(0), np.inf, 0.0
+    for _ in range(WIDTH):
+        top = -1
+        for action in range(3, NUM_ACTIONS):
+            waits = not looked >> np.uint32(action) & np.uint32(1) and values[action] > -np.inf
+            if waits and (top < 0 or values[action] > values[top]):
+                top = action
+        if top < 0:
+            break
+        looked |= np.uint32(1) << np.uint32(top)
+        games[0] = state
+        lay_rug(games, 0, boards, 0, top - 3, colour)
+        worth = _value_after_reply(games, player, boards, weights, spreads, sheets[0])
+        lowest = min(lowest, worth)
+        correction = lowest - values[top]
+        values[top] = worth
+    for action in range(3, NUM_ACTIONS):
+        if not looked >> np.uint32(action) & np.uint32(1):
+            values[action] += correction
+
+
+@kernel
+def _likelier_colour(state: Record) -> Int:
+    """The likelier colour of the mover's next rug, the lower among equals; -1 for none."""
+    lower, upper = game.next_colour_weights(state)
+    if lower + upper == 0:
+        return -1
+    return 2 * np.int64(state.player) + (1 if upper > lower else 0)
+
+
+@kernel
+def _value_after_reply(
+    games: NDArray[Any],
+    player: Int,
+    boards: NDArray[Any],
+    weights: FloatArray,
+    spreads: FloatArray,
+    sheet: Record,
+) -> float:
+    """What `games[1]`, with patches `boards[1]`, is worth to a player after the next turn."""
+    state, walked = games[1], games[2]
+    if state.phase != STEER:  # over
+        return value(state, boards[1], player, weights, spreads, sheet)
+    walker = np.int64(state.player)
+    steering, _ = likely_steering(state, boards[1], sheet)
+    total = 0.0
+    for k in range(MAX_STEPS):
+        games[2] = state
+        game.step(walked, steering, k + 1)
+        if walked.phase == LAY and walked.player == walker:
+            worth = _value_after_rug(games, player, boards, weights, spreads, sheet)
+        else:
+            survey(walked, boards[2])  # whoever went bankrupt owns no patches any more
+            worth = value(walked, boards[2], player, weights, spreads, sheet)
+        total += ROLL_CHANCE[k] * worth
+    return total
+
+
+@kernel
+def _value_after_rug(
+    games: NDArray[Any],
+    player: Int,
+    boards: NDArray[Any],
+    weights: FloatArray,
+    spreads: FloatArray,
+    sheet: Record,
+) -> float:
+    """What `games[2]` is worth to a player when its mover has laid the rug that suits him best."""
+    mover = np.int64(games[2].player)
+    legal = game.legal_placements(games[2])
+    most, worth = -np.inf, 0.0
+    for placement in range(NUM_PLACEMENTS):
+        if legal >> np.uint32(placement) & np.uint32(1):
+            lay_rug(games, 2, boards, 1, placement, -1)
+            theirs = value(games[3], boards[2], mover, weights, spreads, sheet)
+            if theirs > most:
+                most, worth = theirs, share(games[3], player, spreads, sheet)
+    return worth
