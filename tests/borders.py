@@ -5,8 +5,6 @@ Legend: `N` games side by side, `P` players.
 
 from __future__ import annotations
 
-import numpy as np
-
 from marrakech_env.aec import env, raw_env
 from marrakech_env.batch import Batch
 from marrakech_env.vector import MarrakechEnv, MarrakechVectorEnv

@@ -1,14 +1,10 @@
 """The law of chance: keys, their uniform numbers, and what environments make of them."""
 
-import hashlib
-import random
-
 import numpy as np
 import pytest
 
 from marrakech_env import chance, rules
 from marrakech_env.batch import Batch
-from marrakech_env.notation import format_position
 from marrakech_env.spec import RuleSet
 
 M64 = (1 << 64) - 1

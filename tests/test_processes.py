@@ -11,8 +11,8 @@ import pytest
 from gymnasium.error import ClosedEnvironmentError, ResetNeeded
 
 from marrakech_env.aec import env, raw_env
-from marrakech_env.seats import SeatedBatch
 from marrakech_env.sb3 import MarrakechVecEnv
+from marrakech_env.seats import SeatedBatch
 from marrakech_env.vector import MarrakechEnv, MarrakechVectorEnv
 
 MAKERS = {
