@@ -5,8 +5,10 @@
 
 Each plays its own game, so the figures say what a learner waits for in that package, not which
 code is better. Everything that a loop needs is inside the clock: drawing the actions, chance, and
-starting finished games anew. Machines drift, so the rows are measured in turn, several times over,
-and the median is printed. What is not installed is left out, and the table says so.
+starting finished games anew. The clock is that of the processor, all threads together, so that
+other programs disturb little. Machines drift all the same, so the rows are measured in turn,
+several times over, and the median is printed. What is not installed is left out, and the table
+says so.
 """
 
 from __future__ import annotations
@@ -33,7 +35,7 @@ class Config:
     """Measure random play of several packages side by side."""
 
     seconds: float = 1.0
-    """Seconds of each measurement."""
+    """Seconds of processor time for each measurement."""
     runs: int = 5
     """Measurements of each row; the median counts."""
     games: int = 1024
@@ -203,9 +205,9 @@ def started(row: Row, games: int) -> Iterator[int] | Exception:
 
 
 def measured(player: Iterator[int], seconds: float) -> float:
-    """Decisions a second."""
-    begin, decisions = time.perf_counter(), 0
-    while (spent := time.perf_counter() - begin) < seconds:
+    """Decisions in a second of the processor."""
+    begin, decisions = time.process_time(), 0
+    while (spent := time.process_time() - begin) < seconds:
         decisions += next(player)
     return decisions / spent
 
@@ -231,7 +233,7 @@ def main(config: Config) -> None:
     table = Table(title="Random legal play, each package its own game")
     for column in ("package", "version", "game and interface"):
         table.add_column(column)
-    table.add_column("decisions a second", justify="right")
+    table.add_column("decisions a second of one core", justify="right")
     for row, player in players.items():
         speed = (
             f"left out: {player}"
