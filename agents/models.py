@@ -94,7 +94,7 @@ def load(
         if hashlib.sha256(data).hexdigest() != content.get("sha256"):
             raise ValueError(f"the weights in {file} are damaged: their SHA-256 differs")
         return make(head, tensors.from_bytes(data))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, OverflowError, RecursionError) as error:
         raise ValueError(f"model {os.fspath(description)!r} cannot be loaded: {error}") from error
 
 

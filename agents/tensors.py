@@ -8,6 +8,7 @@ and the raw little-endian numbers.
 from __future__ import annotations
 
 import json
+import math
 from collections.abc import Mapping
 
 import numpy as np
@@ -42,7 +43,10 @@ def from_bytes(data: bytes) -> dict[str, NDArray[np.float32]]:
     length = int.from_bytes(data[:8], "little")
     if len(data) < 8 or length > len(data) - 8:
         raise ValueError("no safetensors file: its header is cut off")
-    header = json.loads(data[8 : 8 + length])
+    try:
+        header = json.loads(data[8 : 8 + length])
+    except (ValueError, RecursionError) as error:
+        raise ValueError(f"no safetensors file: its header is no JSON: {error}") from error
     if not isinstance(header, dict):
         raise ValueError("no safetensors file: its header is no JSON object")
     numbers = data[8 + length :]
@@ -52,10 +56,10 @@ def from_bytes(data: bytes) -> dict[str, NDArray[np.float32]]:
             continue
         try:
             dtype, shape, (start, end) = entry["dtype"], entry["shape"], entry["data_offsets"]
-            size = 4 * int(np.prod(shape, dtype=np.int64))
-            whole = 0 <= start <= end <= len(numbers) and end - start == size
-        except (KeyError, TypeError, ValueError, OverflowError) as error:
+            counts = all(type(n) is int and 0 <= n < 2**63 for n in (*shape, start, end))
+        except (KeyError, TypeError, ValueError) as error:
             raise ValueError(f"no safetensors file: bad entry {name!r}: {entry!r}") from error
+        whole = counts and end <= len(numbers) and end - start == 4 * math.prod(shape)
         if dtype != "F32" or not whole:
             raise ValueError(f"tensor {name!r} is no whole float32 tensor: {entry!r}")
         tensors[name] = np.frombuffer(numbers[start:end], "<f4").reshape(shape).astype(np.float32)

@@ -71,6 +71,8 @@ class ValueModel:
         """
         check_num_players(head.num_players)
         resolve_rules(head.rules, head.num_players)
+        if abs(head.margin_weight) > float(np.finfo(np.float32).max):
+            raise ValueError(f"margin_weight is too large: {head.margin_weight}")
         net = empty_net(head.margin_weight)
         for name in WEIGHT_NAMES:
             wanted = NET[name].shape

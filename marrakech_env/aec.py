@@ -10,7 +10,7 @@ them costs several times as much as the rules.
 from __future__ import annotations
 
 import operator
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, Final
 
 import numpy as np
@@ -22,7 +22,7 @@ from pettingzoo.utils.env import AECEnv, AECIterable
 from marrakech_env import chance, game, rules
 from marrakech_env.actions import NUM_ACTIONS
 from marrakech_env.compile import kernel
-from marrakech_env.notation import format_position, parse_start
+from marrakech_env.notation import format_position, parse_start, position_option
 from marrakech_env.observation import find_form
 from marrakech_env.render.mode import RENDER_MODES, Picture, checked_render_mode, picture
 from marrakech_env.rewards import check_scheme, final_rewards, margins
@@ -260,9 +260,7 @@ class RawEnv(AECEnv[str, Observation, int]):  # type: ignore[misc]  # no stubs
 
     def _start_position(self, options: Any) -> States | None:
         """The state that `options` want to start from, None for the usual start."""
-        if options is not None and not isinstance(options, Mapping):
-            raise ValueError(f"options must be a dict or None, not {options!r}")
-        text = (options or {}).get("position")
+        text = position_option(options)
         return None if text is None else parse_start(text, self.rule_set.num_players)
 
     # ---------------------------------------------------------------------------------- views

@@ -212,7 +212,7 @@ def _load_model(description: Path, spec: str) -> Agent:
     """The agent of a trained model, made by the loader of its kind."""
     try:
         content = json.loads(description.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
+    except (OSError, ValueError, RecursionError) as error:
         raise ValueError(f"agent {spec!r}: {description} cannot be read: {error}") from error
     kind = content.get("kind") if isinstance(content, dict) else None
     kinds = entry_points(group=MODEL_GROUP)

@@ -5,7 +5,7 @@ Legend: `B` games, `P` players, `A` = 15 actions.
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,10 +15,12 @@ from marrakech_env.actions import NUM_ACTIONS
 from marrakech_env.compile import kernel
 from marrakech_env.notation import parse_start
 from marrakech_env.observation import Form, find_form
-from marrakech_env.spec import RuleSet, resolve_rules
+from marrakech_env.spec import RuleSet, resolve_rules, whole_number
 from marrakech_env.state import OVER, STATE, Int, Record, States, write_rules
 
 IntArray = NDArray[np.int64]
+
+_MAX_GAMES: Final = 2**63  # kernels count games in int64
 
 
 class Batch:
@@ -64,6 +66,8 @@ class Batch:
         """
         self.num_games = _whole("num_games", num_games, 1)
         self.first_game = _whole("first_game", first_game, 0)
+        if self.first_game + self.num_games > _MAX_GAMES:
+            raise ValueError(f"game numbers must stay below 2**63; first_game is {first_game}")
         self.rule_set = resolve_rules(rules, num_players)
         self.num_players = self.rule_set.num_players
         self.seed = chance.checked_seed(seed)
@@ -192,7 +196,7 @@ class Batch:
         if array.shape == games.shape and len(games):
             values = array.tolist()
             bad = next(
-                (i for i, v in enumerate(values) if isinstance(v, bool) or not isinstance(v, int)),
+                (i for i, v in enumerate(values) if whole_number(v) not in range(NUM_ACTIONS)),
                 0,
             )
             return self._describe_illegal(int(games[bad]), repr(values[bad])) + (
@@ -218,9 +222,10 @@ def _is_int64(actions: Any, games: IntArray) -> bool:
 
 def _whole(name: str, value: Any, low: int) -> int:
     """A whole number of at least `low`, or a ValueError that names it."""
-    if isinstance(value, bool) or not hasattr(value, "__index__") or value.__index__() < low:
+    number = whole_number(value)
+    if number is None or number < low:
         raise ValueError(f"{name} must be a whole number of at least {low}, not {value!r}")
-    return int(value.__index__())
+    return number
 
 
 @kernel

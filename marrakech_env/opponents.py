@@ -25,6 +25,7 @@ from numpy.typing import NDArray
 from marrakech_env import chance, game
 from marrakech_env.agent import Agent, agent_name, load_agent
 from marrakech_env.compile import kernel
+from marrakech_env.spec import whole_number
 from marrakech_env.state import Bits, Int, Record
 
 IntArray = NDArray[np.int64]
@@ -157,8 +158,9 @@ def checked_seat(seat: Any, players: int) -> int:
     """
     if isinstance(seat, str) and seat == "rotate":
         return ROTATE
-    if not isinstance(seat, bool) and hasattr(seat, "__index__") and seat in range(players):
-        return int(seat)
+    number = whole_number(seat)
+    if number is not None and 0 <= number < players:
+        return number
     raise ValueError(f"seat must be 0..{players - 1} or 'rotate', not {seat!r}")
 
 

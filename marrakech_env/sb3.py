@@ -25,6 +25,7 @@ from stable_baselines3.common.vec_env.base_vec_env import VecEnv, VecEnvIndices,
 
 from marrakech_env.actions import NUM_ACTIONS
 from marrakech_env.chance import checked_seed
+from marrakech_env.notation import position_option
 from marrakech_env.render.mode import Picture, checked_render_mode, picture
 from marrakech_env.seats import SeatedBatch
 from marrakech_env.spec import RuleSet
@@ -89,7 +90,7 @@ class MarrakechVecEnv(VecEnv):
             ValueError: A bad position (see `SeatedBatch.reset`).
             ClosedEnvironmentError: After `close`.
         """
-        positions = [options.get("position") for options in self._options]
+        positions = [position_option(options) for options in self._options]
         self._seats.reset(self._seeds[0], positions)
         self._reset_seeds()
         self._reset_options()
@@ -158,6 +159,21 @@ class MarrakechVecEnv(VecEnv):
         """
         self._seeds = [checked_seed(seed)] * self.num_envs
         return self._seeds
+
+    def set_options(self, options: Any = None) -> None:
+        """Sets the options of the next `reset`: one dict for all environments, or N of them.
+
+        Raises:
+            ValueError: Something else, or a list of another length.
+        """
+        rows = options if isinstance(options, list) else [options] * self.num_envs
+        if len(rows) != self.num_envs:
+            raise ValueError(
+                f"options must be one dict or {self.num_envs} of them, not {options!r}"
+            )
+        for row in rows:
+            position_option(row)
+        super().set_options(options)
 
     # ------------------------------------------------------------------------------------ views
 

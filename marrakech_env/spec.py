@@ -6,6 +6,7 @@ field of a position text. `docs/rules.md` says what each of them means.
 
 from __future__ import annotations
 
+import operator
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from types import MappingProxyType
@@ -90,7 +91,7 @@ class RuleSet:
             ValueError: A value is not allowed; the message lists those that are.
         """
         check_num_players(self.num_players)
-        if self.preset_name not in PRESETS:
+        if not isinstance(self.preset_name, str) or self.preset_name not in PRESETS:
             raise ValueError(f"unknown preset {self.preset_name!r}; known: {', '.join(PRESETS)}")
         for name in OPTIONS:
             object.__setattr__(self, name, _checked_option(name, getattr(self, name)))
@@ -119,7 +120,7 @@ class RuleSet:
         Raises:
             ValueError: An unknown preset or option, or a value that is not allowed.
         """
-        if name not in PRESETS:
+        if not isinstance(name, str) or name not in PRESETS:
             raise ValueError(f"unknown preset {name!r}; known: {', '.join(PRESETS)}")
         check_num_players(num_players)
         for option in options:
@@ -190,8 +191,16 @@ def resolve_rules(rules: str | RuleSet, num_players: int = 2) -> RuleSet:
 
 def check_num_players(num_players: int) -> None:
     """Raises ValueError unless there are 2, 3 or 4 players."""
-    if isinstance(num_players, bool) or num_players not in DEFAULT_RUGS:
+    if whole_number(num_players) not in DEFAULT_RUGS:
         raise ValueError(f"num_players must be 2, 3 or 4, not {num_players!r}")
+
+
+def whole_number(value: object) -> int | None:
+    """A value as an int; None where it is no whole number, and for True and False."""
+    try:
+        return None if isinstance(value, bool) else operator.index(value)  # type: ignore[arg-type]
+    except TypeError:
+        return None
 
 
 def _preset_options(name: str, num_players: int) -> dict[str, str | int]:
@@ -206,11 +215,9 @@ def _checked_option(name: str, value: object) -> str | int:
     allowed = OPTIONS[name]
     if isinstance(value, bool) and allowed == (0, 1):
         value = int(value)
-    kind = int if isinstance(allowed[0], int) else str
-    if hasattr(value, "__index__") and kind is int and not isinstance(value, bool):
-        value = value.__index__()
-    if isinstance(value, kind) and not isinstance(value, bool) and value in allowed:
-        return value
+    found = whole_number(value) if isinstance(allowed[0], int) else value
+    if isinstance(found, int | str) and found in allowed:
+        return found
     known = (
         f"a whole number {allowed[0]}..{allowed[-1]}"
         if isinstance(allowed, range)

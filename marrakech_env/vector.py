@@ -29,6 +29,7 @@ from gymnasium.vector.utils import batch_space
 from numpy.typing import NDArray
 
 from marrakech_env.actions import NUM_ACTIONS
+from marrakech_env.notation import position_option
 from marrakech_env.render.mode import RENDER_MODES, Picture, checked_render_mode, picture
 from marrakech_env.seats import SeatedBatch
 from marrakech_env.spec import RuleSet
@@ -101,7 +102,7 @@ class MarrakechEnv(gymnasium.Env[Observation, np.int64]):
             ValueError: A bad seed or position (see `SeatedBatch.reset`).
             ClosedEnvironmentError: After `close`.
         """
-        self._seats.reset(seed, [(options or {}).get("position")])
+        self._seats.reset(seed, [position_option(options)])
         self._np_random, self._np_random_seed = self._seats.rng, self._seats.batch.seed
         if self.render_mode == "human":
             self.render()
@@ -223,7 +224,7 @@ class MarrakechVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]
         self, *, seed: int | None = None, options: dict[str, Any] | None = None
     ) -> tuple[Observation, Info]:
         """Starts the next game in every environment; see `MarrakechEnv.reset`."""
-        self._seats.reset(seed, [(options or {}).get("position")] * self.num_envs)
+        self._seats.reset(seed, [position_option(options)] * self.num_envs)
         self._np_random, self._np_random_seed = self._seats.rng, self._seats.batch.seed
         return self._seats.observe(), self._infos()
 

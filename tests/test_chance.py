@@ -1,14 +1,10 @@
 """The law of chance: keys, their uniform numbers, and what environments make of them."""
 
-import hashlib
-import random
-
 import numpy as np
 import pytest
 
 from marrakech_env import chance, rules
 from marrakech_env.batch import Batch
-from marrakech_env.notation import format_position
 from marrakech_env.spec import RuleSet
 
 M64 = (1 << 64) - 1
@@ -104,20 +100,6 @@ def test_a_shuffled_pile_is_weighted_draws():
     np.testing.assert_allclose(list(pile_of_4.values()), 1 / 6)
 
 
-@pytest.mark.parametrize(
-    ("players", "golden"),
-    [(2, "c8447c8ff319870e"), (3, "4f453c8f923c8b91"), (4, "d07a2619b12ab7b9")],
-)
-def test_the_streams_have_not_changed_silently(players, golden):
-    """A change of the law breaks every published seed: it needs a new major version."""
-    batch = Batch(16, players, "official;facing=random", seed=2024)
-    digest = hashlib.sha256()
-    for _ in range(120):
-        batch.step(first_legal(batch.action_mask))
-        digest.update("\n".join(format_position(s) for s in batch.states).encode())
-    assert digest.hexdigest()[:16] == golden
-
-
 def test_a_game_is_the_same_alone_and_among_others():
     many, alone = Batch(32, 3, seed=5), Batch(1, 3, seed=5, first_game=17)
     for _ in range(300):
@@ -155,16 +137,6 @@ def test_two_matches_of_one_seed_see_the_same_dice_even_after_an_elimination():
     common = rolls[0].keys() & rolls[1].keys()
     assert len(common) > 1000
     assert all(rolls[0][key] & rolls[1][key] for key in common)
-
-
-def test_global_random_states_are_left_alone():
-    random.seed(1)
-    np.random.seed(1)  # noqa: NPY002  the legacy state is just what must not move
-    before = random.getstate(), np.random.get_state()[1].copy()  # noqa: NPY002
-    batch = Batch(8, seed=None)
-    batch.step(first_legal(batch.action_mask))
-    assert random.getstate() == before[0]
-    assert (np.random.get_state()[1] == before[1]).all()  # noqa: NPY002
 
 
 @pytest.mark.parametrize("seed", [-1, 2**64, 1.0, "7", float("nan")])

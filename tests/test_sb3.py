@@ -1,6 +1,7 @@
 """The Stable-Baselines3 border, and what sb3-contrib's MaskablePPO does with it."""
 
 import copy
+import multiprocessing
 import pickle
 import warnings
 from functools import partial
@@ -333,10 +334,12 @@ def test_a_plain_algorithm_gets_the_error_at_its_first_illegal_action():
         model.learn(200)
 
 
-@pytest.mark.parametrize("kind", ["dummy", "subproc"])
-def test_wrappers_over_single_environments_find_the_masks(kind):
+@pytest.mark.parametrize("start", [None, "fork", "spawn", "forkserver"])
+def test_wrappers_over_single_environments_find_the_masks(start):
+    if start not in (None, *multiprocessing.get_all_start_methods()):
+        pytest.skip(f"this system has no {start}")
     makers = [partial(MarrakechEnv, rules=SHORT)] * 2  # a lambda would import this file there
-    env = DummyVecEnv(makers) if kind == "dummy" else SubprocVecEnv(makers)
+    env = SubprocVecEnv(makers, start) if start else DummyVecEnv(makers)
     try:
         env.seed(1)
         env.reset()

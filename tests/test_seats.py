@@ -506,7 +506,7 @@ OUT_OF_THREE = f"{EMPTY} 33S 1s x1:0,50:9,40:9 official"
     ("positions", "players", "seat", "message"),
     [
         (["nonsense"], 2, 0, "."),
-        ([7], 2, 0, "position text, not 7"),
+        ([7], 2, 0, "position text must be a str, not 7"),
         ([POSITION], 3, 0, "has 2 players"),
         ([f"{EMPTY} 33S - 60:0+0:-,x1:0 official"], 2, 0, "over"),
         ([OUT_OF_THREE], 3, 0, "seat 0 is eliminated"),

@@ -20,6 +20,7 @@ from marrakech_env.notation.position import (
     format_position,
     parse_position,
     parse_start,
+    position_option,
 )
 from marrakech_env.notation.record import GameRecord, format_game, parse_game, replay
 
@@ -34,5 +35,6 @@ __all__ = [
     "parse_move",
     "parse_position",
     "parse_start",
+    "position_option",
     "replay",
 ]

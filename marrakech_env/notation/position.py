@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import re
-from typing import Final, NoReturn
+from collections.abc import Mapping
+from typing import Any, Final, NoReturn
 
 import numpy as np
 
@@ -113,6 +114,17 @@ def parse_start(text: str, num_players: int) -> States:
     if position["phase"][0] == OVER:
         raise ValueError(f"the game of this position is over, nobody can move: {text}")
     return position
+
+
+def position_option(options: Any) -> Any:
+    """What the options of an environment's `reset` hold under `position`, None for nothing.
+
+    Raises:
+        ValueError: The options are no dict.
+    """
+    if options is not None and not isinstance(options, Mapping):
+        raise ValueError(f"options must be a dict or None, not {options!r}")
+    return (options or {}).get("position")
 
 
 def format_position(state: State) -> str:

@@ -115,6 +115,8 @@ class _Reader:
     def read(self) -> GameRecord:
         comments = []
         while self._line().startswith("# "):
+            if "\r" in self._line():
+                raise ValueError(f"found {self._line()!r}; allowed: a comment on a single line")
             comments.append(self._line()[2:])
             self.number += 1
         word, _, position = self._line().partition(" ")
