@@ -35,8 +35,16 @@ from marrakech_env.regions import (
 )
 from marrakech_env.schema import factor_table, offset_table
 from marrakech_env.spec import BOARD_SIZE, NUM_CELLS
-from marrakech_env.state import LAY, OVER, STEER, WALK, Int, Record, States
-from marrakech_env.tables import DX, DY, NUM_HEADINGS, NUM_PLACEMENTS, on_board
+from marrakech_env.state import LAY, OVER, STEER, WALK, Bits, Int, Record, States
+from marrakech_env.tables import (
+    DX,
+    DY,
+    FIRST_CELL,
+    NUM_HEADINGS,
+    NUM_PLACEMENTS,
+    SECOND_CELL,
+    on_board,
+)
 from marrakech_env.tables import WALK as WALK_TABLE
 from marrakech_env.views import colour_of_slot, num_slots, seat_after
 
@@ -75,6 +83,10 @@ _NEAR = np.array([_cells_around(4 * cell, _DIAMOND) for cell in range(NUM_CELLS)
 
 _OFFSETS, _FACTORS = offset_table(FEATURES), factor_table(FEATURES)
 _FACES = len(CHANCE)
+_ONE, _ROW = np.uint64(1), np.uint64(BOARD_SIZE)
+_EDGE = np.uint64(
+    sum(1 << c for c in range(NUM_CELLS) if {0, BOARD_SIZE - 1} & set(divmod(c, BOARD_SIZE)))
+)
 
 
 # ------------------------------------------------------------------------------------- kernels
@@ -203,6 +215,7 @@ def _write_steerings(state: Record, observer: Int, work: Record, row: Row, to: O
     """What follows from each steering: `steer_...`."""
     walker, before = work.walkers[0], work.before
     find_dues(state, observer, work.walkers[1], work)
+    own, others = game.board_of(state, observer), _board_of_others(state, observer)
     for steering in range(NUM_STEERINGS):
         row[to.steer_income + steering] = before[OWN, steering]
         if walker == observer:
@@ -223,10 +236,41 @@ def _write_steerings(state: Record, observer: Int, work: Record, row: Row, to: O
             row[to.steer_near_own + steering] += CHANCE[face] * np.float32(most)
             row[to.steer_near_others + steering] -= CHANCE[face] * np.float32(least)
             row[to.steer_near_squares + steering] += CHANCE[face] * np.float32(count)
+            shift = np.float32(_largest_shift(state, heading, own, others))
+            row[to.steer_shift + steering] += CHANCE[face] * shift
     for first in range(to.steer_income, to.lay_legal, NUM_STEERINGS):
         mean = (row[first] + row[first + 1] + row[first + 2]) / np.float32(NUM_STEERINGS)
         for steering in range(NUM_STEERINGS):
             row[first + steering] -= mean
+
+
+@kernel
+def _board_of_others(state: Record, observer: Int) -> Bits:
+    """The bitboard of all squares of other seats still in the game."""
+    board = np.uint64(0)
+    for seat in range(state.num_players):
+        if seat != observer and not state.eliminated[seat]:
+            board |= game.board_of(state, seat)
+    return board
+
+
+@kernel
+def _rug_at(heading: Int, placement: Int) -> Bits:
+    """The bitboard of a rug laid with Assam at a heading."""
+    first, second = FIRST_CELL[heading, placement], SECOND_CELL[heading, placement]
+    return game.cell_bit(np.int64(first)) | game.cell_bit(np.int64(second))
+
+
+@kernel
+def _largest_shift(state: Record, heading: Int, own: Bits, others: Bits) -> Int:
+    """The most that a legal rug at a heading shifts, counted as `steer_shift` says."""
+    legal = game.placements_at(state, heading >> 2, heading & 3)
+    most: Int = 0
+    for placement in range(NUM_PLACEMENTS):
+        if legal >> np.uint32(placement) & np.uint32(1):
+            rug = _rug_at(heading, placement)
+            most = max(most, game.popcount(rug & ~own) + game.popcount(rug & others))
+    return most
 
 
 @kernel
@@ -258,13 +302,21 @@ def _write_placements(
 ) -> None:
     """What follows from each placement: `lay_...`."""
     legal = game.legal_placements(state)
+    own, others = game.board_of(state, observer), _board_of_others(state, observer)
     after = work.after
     for placement in range(NUM_PLACEMENTS):
         if not legal >> np.uint32(placement) & np.uint32(1):
             continue
         squares, rug = try_placement(state, placement, heading, work, chances)
         row[to.lay_legal + placement] = 1
-        row[to.lay_own + placement] = game.popcount(rug & game.board_of(state, observer))
+        # A rug breaks where it covers one of the two halves that a link joins.
+        east = state.links_east & (rug | rug >> _ONE)
+        south = state.links_south & (rug | rug >> _ROW)
+        row[to.lay_breaks_own + placement] = game.popcount(east & own) + game.popcount(south & own)
+        broken = game.popcount(east & others) + game.popcount(south & others)
+        row[to.lay_breaks_others + placement] = broken
+        row[to.lay_edge + placement] = game.popcount(rug & _EDGE)
+        row[to.lay_own + placement] = game.popcount(rug & own)
         for k in range(1, state.num_players):
             seat = seat_after(state, observer, k)
             if not state.eliminated[seat]:

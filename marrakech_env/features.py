@@ -172,6 +172,14 @@ FEATURES: Final = Schema(
             12,
             2,
         ),
+        Entry(
+            "steer_shift",
+            _STEERINGS,
+            "expected most that one legal rug where the walk ends can shift: 2 for a square of "
+            "others, 1 for one that is nobody's" + _OF_STEERINGS,
+            -4,
+            4,
+        ),
         Entry("lay_legal", _PLACEMENTS, "1" + _IF_LAY),
         Entry("lay_own", _PLACEMENTS, "own squares that it covers" + _IF_LAY, 0, 2),
         Entry(
@@ -181,6 +189,21 @@ FEATURES: Final = Schema(
             0,
             2,
         ),
+        Entry(
+            "lay_breaks_own",
+            _PLACEMENTS,
+            "own rugs with both halves visible of which it covers a half" + _IF_LAY,
+            0,
+            2,
+        ),
+        Entry(
+            "lay_breaks_others",
+            _PLACEMENTS,
+            "such rugs of others still in the game" + _IF_LAY,
+            0,
+            2,
+        ),
+        Entry("lay_edge", _PLACEMENTS, "its squares on the edge of the board" + _IF_LAY, 0, 2),
         Entry(
             "lay_region",
             _PLACEMENTS,

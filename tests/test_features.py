@@ -220,7 +220,15 @@ class Observer:
         game, walker = self.game, self.walker(1)
         found: dict[str, list[float]] = {
             name: [0.0, 0.0, 0.0]
-            for name in ("income", "next", "next_best", "near_own", "near_others", "near_squares")
+            for name in (
+                "income",
+                "next",
+                "next_best",
+                "near_own",
+                "near_others",
+                "near_squares",
+                "shift",
+            )
         }
         if game.phase == "s" and game.player == self.seat:
             found["income"] = self.steered_income(game, self.walker(0), self.here)
@@ -238,8 +246,34 @@ class Observer:
                     found["near_own"][s] += c * max(0, *near)
                     found["near_others"][s] += c * max(0, *(-n for n in near))
                     found["near_squares"][s] += c * sum(n < 0 for n in near)
+                    found["shift"][s] += c * self.largest_shift(end)
             found = {name: list(np.subtract(row, np.mean(row))) for name, row in found.items()}
         return {f"steer_{name}": values for name, values in found.items()}
+
+    def in_game(self, square: Square) -> int | None:
+        """The seat that owns a square and is still in the game."""
+        rug = self.game.board.get(square)
+        owner = None if rug is None else self.game.owner(rug.colour)
+        return None if owner is None or self.game.eliminated[owner] else owner
+
+    def largest_shift(self, end: Heading) -> int:
+        """The most that a legal rug at a heading shifts."""
+        game = copy.deepcopy(self.game)
+        game.assam, game.facing = end
+        game.phase = "l"
+        worth = {self.seat: 0, None: 1}
+        rugs = [game.placement(action) for action in game.legal_actions()]
+        return max((sum(worth.get(self.in_game(s), 2) for s in rug) for rug in rugs), default=0)
+
+    def broken_rugs(self, squares: tuple[Square, Square], own: bool) -> int:
+        """Rugs with both halves visible of which these squares cover a half."""
+        rugs = {self.game.board[s] for s in squares if s in self.game.board}
+        return sum(
+            list(self.game.board.values()).count(rug) == 2
+            for rug in rugs
+            if (self.game.owner(rug.colour) == self.seat) == own
+            and not self.game.eliminated[self.game.owner(rug.colour)]
+        )
 
     def laying(self) -> dict[str, list[float]]:
         game, count = self.game, self.game.num_players
@@ -249,6 +283,9 @@ class Observer:
             for name in (
                 "legal",
                 "own",
+                "breaks_own",
+                "breaks_others",
+                "edge",
                 "region",
                 "next",
                 "next_best",
@@ -268,6 +305,9 @@ class Observer:
             owners = [game.owner(game.board[s].colour) for s in squares if s in game.board]
             found["legal"][k] = 1
             found["own"][k] = owners.count(self.seat)
+            found["breaks_own"][k] = self.broken_rugs(squares, own=True)
+            found["breaks_others"][k] = self.broken_rugs(squares, own=False)
+            found["edge"][k] = sum(not {0, 6}.isdisjoint(square) for square in squares)
             for j, other in enumerate(self.seats[1:]):
                 if not game.eliminated[other]:
                     found["others"][12 * j + k] = owners.count(other)
@@ -349,7 +389,7 @@ def test_only_the_player_to_move_sees_consequences_of_actions(num_players: int) 
     states = random_states("official", num_players, 16, seed=42)
     steer = slice(
         FEATURES.part("steer_income", num_players).start,
-        FEATURES.part("steer_near_squares", num_players).stop,
+        FEATURES.part("steer_shift", num_players).stop,
     )
     place = slice(
         FEATURES.part("lay_legal", num_players).start,
