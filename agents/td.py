@@ -25,7 +25,7 @@ from torch import Tensor
 from marrakech_env.spec import MAX_PLAYERS, RuleSet, resolve_rules
 
 from .self_play import Games, Player
-from .value import WEIGHT_NAMES, ValueAgent, ValueHead, ValueModel, save
+from .value import WEIGHT_NAMES, Effort, ValueAgent, ValueHead, ValueModel, save
 from .value_inputs import LEAD_INPUT, LEAD_UNIT, NUM_INPUTS
 from .value_net import MARGIN_UNIT, NUM_HIDDEN, NUM_OUTPUTS, NUM_SUMS, empty_net
 
@@ -57,26 +57,29 @@ class Settings:
     games: int = 100_000
     games_a_round: int = 128
     rows_a_step: int = 256
-    uses: int = 4
-    learning_rate: float = 3e-3
+    uses: int = 6
+    learning_rate: float = 2e-3
     last_learning_rate: float = 2e-5
     first_lam: float = 0.95
     lam_halves: float = 2000.0
-    lam: float = 0.3
-    last_lam: float = 0.05
+    lam: float = 0.6
+    last_lam: float = 0.2
     epsilon: float = 0.05
-    guests: float = 0.0
+    guests: float = 0.5
     margin_weight: float = 0.02
     margin_loss: float = 1.0
     averaging: float = 500.0
     workers: int = 2
 
     def __post_init__(self) -> None:
-        """Checks the whole numbers.
+        """Checks what would otherwise only show later.
 
         Raises:
-            ValueError: One of them is below 1.
+            ValueError: A whole number below 1, or a chance outside 0..1.
         """
+        for name in ("epsilon", "guests"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ValueError(f"{name} must be 0..1, not {getattr(self, name)}")
         for name in ("games", "games_a_round", "rows_a_step", "uses", "workers"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
@@ -249,9 +252,9 @@ class TDTrainer:
         weights = {name: average.numpy() for name, average in self._averages.items()}
         return ValueModel.from_weights(head, weights)
 
-    def agent(self) -> ValueAgent:
-        """The agent of now."""
-        return ValueAgent(self.model())
+    def agent(self, effort: Effort | None = None) -> ValueAgent:
+        """The agent of now, with the usual search or as much as is wanted."""
+        return ValueAgent(self.model(), effort=effort)
 
     def save(self, folder: str | os.PathLike[str], name: str = "model") -> None:
         """Writes the model of now, see `value.save`.

@@ -115,10 +115,17 @@ class Effort:
         steering_gap: The same for steerings.
     """
 
-    placements: int = 4
-    placement_gap: float = 0.05
-    steerings: int = 2
-    steering_gap: float = 0.02
+    placements: int
+    placement_gap: float
+    steerings: int
+    steering_gap: float
+
+
+ONE_TURN: Final = Effort(1, 0.0, 1, 0.0)
+"""No second turn."""
+USUAL: Final = {2: Effort(3, 0.05, 2, 0.02), 3: ONE_TURN, 4: ONE_TURN}
+"""By number of players. Where two or three others move before it is his turn again, the next turn
+alone tells a player little (measured with four: no gain)."""
 
 
 class ValueAgent:
@@ -140,7 +147,7 @@ class ValueAgent:
                 falls by the factor e for each `temperature` of worth that they lose (0.05 is
                 noticeably weaker).
             name: Display name.
-            effort: How much of the second turn is searched; None for the usual amount.
+            effort: How much of the second turn is searched; None for the `USUAL` amount.
 
         Raises:
             ValueError: A bad temperature.
@@ -153,7 +160,9 @@ class ValueAgent:
         if model is not None:
             self.num_players = model.head.num_players
         self._minds = {players: new_minds(model.net) for players, model in models.items()}
-        self._effort = np.array([astuple(effort or Effort())], EFFORT)
+        self._efforts = {
+            players: np.array([astuple(effort or USUAL[players])], EFFORT) for players in models
+        }
 
     def act(self, states: States, rng: np.random.Generator) -> NDArray[np.int64]:
         """Decides for the player to move: int64 (B,), -1 in a finished game.
@@ -184,16 +193,15 @@ class ValueAgent:
         """The actions; `noise` and `values` as in `value_actions`."""
         actions = np.empty(len(states), np.int64)
         if len(states):
-            minds = self._minds_for(int(states["num_players"][0]))
-            value_actions(states, minds, TABLE, self._effort, noise, values, actions)
+            players = int(states["num_players"][0])
+            if players not in self._minds:
+                known = " or ".join(map(str, self._minds)) or "no"
+                raise ValueError(
+                    f"agent {self.name!r} is made for {known} players, not for {players}"
+                )
+            minds, effort = self._minds[players], self._efforts[players]
+            value_actions(states, minds, TABLE, effort, noise, values, actions)
         return actions
-
-    def _minds_for(self, players: int) -> NDArray[np.void]:
-        """Weights and scratch for a number of players."""
-        if players not in self._minds:
-            known = " or ".join(map(str, self._minds)) or "no"
-            raise ValueError(f"agent {self.name!r} is made for {known} players, not for {players}")
-        return self._minds[players]
 
 
 def shipped_models() -> dict[int, ValueModel]:

@@ -155,6 +155,12 @@ def test_settings_below_one_are_refused(name):
         td.Settings(**{name: 0})
 
 
+@pytest.mark.parametrize("name", ["epsilon", "guests"])
+def test_chances_outside_0_to_1_are_refused(name):
+    with pytest.raises(ValueError, match=f"{name} must be 0..1, not 1.5"):
+        td.Settings(**{name: 1.5})
+
+
 def test_a_restored_trainer_goes_on_as_if_nothing_had_happened(tmp_path):
     steady = td.TDTrainer(3, seed=4, settings=SMALL)
     steady.round()

@@ -13,6 +13,7 @@ from marrakech_agents.value_net import MAX_MARGIN, NET
 from marrakech_agents.value_search import new_minds, value_between
 from marrakech_agents.value_tables import TABLE
 from marrakech_env import notation, rules
+from marrakech_env.agent import load_agent
 from marrakech_env.batch import Batch
 from marrakech_env.state import LAY, OVER, STEER, STEER_AT_END
 
@@ -20,7 +21,7 @@ MARGIN_WEIGHT = 0.02
 DIE = {1: 1 / 6, 2: 1 / 3, 3: 1 / 3, 4: 1 / 6}
 
 
-FLAT = value.Effort(placements=1, steerings=1)
+FLAT = value.ONE_TURN
 ALL = value.Effort(placements=12, placement_gap=9.0, steerings=3, steering_gap=9.0)
 
 
@@ -218,7 +219,7 @@ def win_after_reply(state, action, model):
     return win
 
 
-@pytest.mark.parametrize("text", ["official", "official;rugs=4", "comp1110;money=9"])
+@pytest.mark.parametrize("text", ["official", "official;rugs=4", "comp1110;play_on=0;money=9"])
 def test_close_placements_are_judged_after_the_reply(text):
     model = random_model(margin_weight=0.0)
     looker = value.ValueAgent(model, effort=ALL)
@@ -246,7 +247,7 @@ def test_close_steerings_are_judged_after_the_reply():
 def test_actions_that_are_far_behind_keep_their_distance():
     model = random_model()
     flat = value.ValueAgent(model, effort=FLAT)
-    looker = value.ValueAgent(model, effort=value.Effort(placements=2, placement_gap=9.0))
+    looker = value.ValueAgent(model, effort=value.Effort(2, 9.0, 1, 0.0))
     changed = 0
     for state in unfinished("official", 2, 8, LAY)[:40]:
         before, after = flat.analyse(state), looker.analyse(state)
@@ -264,7 +265,7 @@ def test_actions_that_are_far_behind_keep_their_distance():
 
 @pytest.mark.parametrize("players", [2, 3, 4])
 def test_it_plays_whole_games_under_all_rules(players):
-    looker, rng = agent(players, effort=None), np.random.default_rng(0)
+    looker, rng = agent(players, effort=ALL), np.random.default_rng(0)
     for text in RULES:
         batch, ended = Batch(6, players, text, seed=3), np.zeros(6, bool)
         while not ended.all():
@@ -276,7 +277,7 @@ def test_it_plays_whole_games_under_all_rules(players):
     assert rng.bit_generator.state == np.random.default_rng(0).bit_generator.state
 
 
-@pytest.mark.parametrize("effort", [FLAT, value.Effort()])
+@pytest.mark.parametrize("effort", [FLAT, value.USUAL[2]])
 def test_the_best_action_is_played_and_analyse_lists_it_first(effort):
     looker = agent(effort=effort)
     states = unfinished("official", 2, 8)[:50]
@@ -311,6 +312,17 @@ def test_an_untrained_network_says_the_score():
     rows = looker.analyse(start)
     assert {row.margin for row in rows} == {2.0}
     assert {row.win for row in rows} == {0.5}
+
+
+def test_the_shipped_agent_plays_with_every_number_of_players():
+    shipped = load_agent("value")
+    for players in (2, 3, 4):
+        batch, rng = Batch(5, players, seed=1), np.random.default_rng(0)
+        for _ in range(10):
+            batch.step(shipped.act(batch.states, rng))
+    files = list(value.WEIGHTS.glob("value-*"))
+    assert len(files) == 6
+    assert sum(file.stat().st_size for file in files) < 1.5e6
 
 
 def test_a_model_is_refused_where_another_number_of_players_sits():
