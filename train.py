@@ -60,6 +60,8 @@ class Config:
     workers: int = 2
     """Threads that play the games of self-play; they change the time, not the result (value only).
     """
+    guests: float = Settings().guests
+    """Part of the games in which greedy or expectimax plays all seats but one (value only)."""
     name: str | None = None
     """Name of the run's folder below --folder; default: date and time."""
     folder: Path = Path("runs")
@@ -79,7 +81,7 @@ class Config:
     ppo: tyro.conf.OmitArgPrefixes[PPOSettings] = field(default_factory=PPOSettings)
 
 
-ONLY = {"timesteps": "ppo", "ppo": "ppo", "games": "value", "workers": "value"}
+ONLY = {"timesteps": "ppo", "ppo": "ppo", "games": "value", "workers": "value", "guests": "value"}
 """Options that one algorithm alone has."""
 
 
@@ -115,7 +117,7 @@ def make_learner(config: Config) -> Learner:
     """
     if config.algorithm == "ppo":
         return PPOLearner(config.players, config.rules, config.seed, config.ppo)
-    settings = Settings(workers=config.workers)
+    settings = Settings(workers=config.workers, guests=config.guests)
     if config.games is not None:
         settings = dataclasses.replace(settings, games=config.games)
     return ValueLearner(config.players, config.rules, config.seed, settings)

@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 from marrakech_env.compile import kernel
 from marrakech_env.state import Record, State, States, as_states, one_state
 
+from .analysis import ActionValue, best_first
 from .evaluation import FACTS, NUM_TERMS
 from .reply import look_at_replies
 from .turn import FloatArray, best_action, fill_values, make_scratch
@@ -59,21 +60,32 @@ class ExpectimaxAgent:
         states = as_states(states)
         actions = np.empty(len(states), np.int64)
         if len(states):
-            weights, spreads = self._weights_for(states)
+            weights, spreads = self.weights_for(int(states["num_players"][0]))
             _choose(states, weights, spreads, *make_scratch(), actions)
         return actions
 
-    def analyse(self, state: State) -> list[tuple[int, float]]:
-        """The legal actions of one unfinished game in ascending order, with their values."""
+    def analyse(self, state: State) -> list[ActionValue]:
+        """The legal actions of one unfinished game with their worth, the best first.
+
+        Raises:
+            ValueError: Not one state, or one without weights.
+        """
         record = one_state(state)
-        weights, spreads = self._weights_for(as_states(state))
+        weights, spreads = self.weights_for(int(record["num_players"]))
         scratch = make_scratch()
         fill_all_values(record, weights, spreads, *scratch)
         values = scratch[-1]
-        return [(int(action), float(values[action])) for action in np.flatnonzero(values > -np.inf)]
+        return best_first(
+            ActionValue(int(action), float(values[action]))
+            for action in np.flatnonzero(values > -np.inf)
+        )
 
-    def _weights_for(self, states: States) -> tuple[FloatArray, FloatArray]:
-        players = int(states["num_players"][0])
+    def weights_for(self, players: int) -> tuple[FloatArray, FloatArray]:
+        """Weights and spreads for a number of players, see `read_weights`.
+
+        Raises:
+            ValueError: There are none.
+        """
         if players not in self._tables:
             known = ", ".join(map(str, self._tables))
             raise ValueError(f"no weights for {players} players; there are some for: {known}")

@@ -27,6 +27,7 @@ from marrakech_env.spec import resolve_rules
 from . import policies, ppo
 from .networks import Weights
 from .td import Settings, TDTrainer
+from .value import ONE_TURN
 
 # The networks are small: a second thread gains little, and beside another busy process the two wait
 # for each other (measured: 1,300 decisions a second with two threads, 9,200 with one).
@@ -119,8 +120,8 @@ class ValueLearner:
                 self._logger.record(f"train/{name}", value)
 
     def agent(self) -> Agent:
-        """The agent of now, with averaged weights."""
-        return self._trainer.agent()
+        """The agent of now, with averaged weights; for speed it searches one turn only."""
+        return self._trainer.agent(ONE_TURN)
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Writes the agent of now as a model into an existing folder.

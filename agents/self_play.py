@@ -10,6 +10,7 @@ Legend: `N` rows, `S` = 4 seats, `V` = 2 values: margin, win.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,9 +22,14 @@ from marrakech_env.spec import MAX_PLAYERS, RuleSet
 from marrakech_env.state import LAY, OVER, STATE, STEER, STEER_AT_END, Int, Record, write_rules
 from marrakech_env.tables import NUM_PLACEMENTS
 
+from .rivals import EXPECTIMAX, GREEDY, SELF, Rivals, decide, new_rivals, value_rival_turn
 from .value_inputs import NOBODY, NUM_INPUTS, Real
 from .value_net import MAX_MARGIN, write_row
-from .value_search import TABLE, look_ahead, new_mind, value_between
+from .value_search import draw_chance, look_ahead, new_minds, value_between
+from .value_tables import TABLE
+
+GREEDY_SHARE: Final = 0.67
+"""Part of the games with guests in which they are greedy, not expectimax."""
 
 
 @dataclass
@@ -61,13 +67,16 @@ class Player:
     """Plays games in one thread."""
 
     def __init__(self, rule_set: RuleSet, net: NDArray[np.void]) -> None:
-        """Takes the weights, a NET (1,); `mind['net']` may be overwritten between calls."""
-        self.mind = new_mind(net)
+        """Takes the weights, a NET (1,); `minds['net']` may be overwritten between calls."""
+        self.minds = new_minds(net)
+        self._rivals = new_rivals(rule_set.num_players)
         self._start = np.zeros(1, STATE)
         write_rules(self._start, rule_set)
         self._rows_a_game = rule_set.rugs * rule_set.num_players
 
-    def play(self, seed: int, first_game: int, num_games: int, epsilon: float) -> Games:
+    def play(
+        self, seed: int, first_game: int, num_games: int, epsilon: float, guests: float = 0.0
+    ) -> Games:
         """Plays the games `first_game`, ... of a seed.
 
         Args:
@@ -75,6 +84,8 @@ class Player:
             first_game: Number of the first game.
             num_games: How many.
             epsilon: Chance that a steering, and that a placement, is drawn at random.
+            guests: Chance that a game is played by the network in one seat against greedy or
+                against expectimax in all others.
         """
         size = num_games * self._rows_a_game
         games = Games(
@@ -91,9 +102,11 @@ class Player:
             np.zeros(1, STATE),
             self._start,
             clocks,
-            self.mind,
+            self.minds,
             TABLE,
             epsilon,
+            guests,
+            self._rivals,
             games.inputs,
             games.seats,
             games.value,
@@ -112,6 +125,8 @@ def _play(
     minds: NDArray[np.void],
     tables: NDArray[np.void],
     epsilon: float,
+    guests: float,
+    rivals: Rivals,
     inputs: NDArray[np.float32],
     seats: NDArray[np.int8],
     value: NDArray[np.float32],
@@ -129,9 +144,18 @@ def _play(
         chance.start_next(states, 0, template, clocks[i : i + 1])
         decision = 0
         game_row = row
+        guest: Int = SELF
+        own_seat: Int = 0
+        if chance.uniform(key, 0, 0) < guests:
+            guest = GREEDY if chance.uniform(key, 0, 1) < GREEDY_SHARE else EXPECTIMAX
+            own_seat = np.int64(state.num_players * chance.uniform(key, 0, 2))
         while state.phase != OVER:
             mover = np.int64(state.player)
-            look_ahead(state, mind, table)
+            kind = SELF if mover == own_seat else guest
+            if kind == SELF:
+                look_ahead(state, mind, table)
+            else:
+                value_rival_turn(state, kind, rivals, mind, table)
             if row > game_row:
                 for seat in range(MAX_PLAYERS):
                     backup[row - 1, seat, 0] = turn.seat_margin[seat]
@@ -139,7 +163,7 @@ def _play(
             decision += 1
             is_explored = False
             steering: Int = turn.best
-            if steering != 1 or state.phase == STEER:
+            if kind == SELF and state.phase == STEER:
                 if chance.uniform(key, decision, 0) < epsilon:
                     steering = np.int64(3 * chance.uniform(key, decision, 1))
                     is_explored = True
@@ -147,16 +171,23 @@ def _play(
             laid: Int = -1
             draw: Real = np.float32(1)
             if state.phase == LAY:
-                placement = _best_placement(state, turn)
-                if chance.uniform(key, decision, 2) < epsilon:
+                laid = np.int64(state.next_colour[mover])
+                draw = draw_chance(state, laid)
+                placement: Int = -1
+                if kind == SELF:
+                    placement = _best_placement(state, turn)
+                else:
+                    placement = decide(state, kind, rivals) - FIRST_PLACEMENT
+                if kind == SELF and chance.uniform(key, decision, 2) < epsilon:
                     placement = _random_placement(state, chance.uniform(key, decision, 3))
                     is_explored = True
-                laid = np.int64(state.next_colour[mover])
-                draw = mind.work.draw
                 chance.advance(state, placement + FIRST_PLACEMENT, clocks[i])
                 if state.phase == STEER and state.flags & STEER_AT_END and state.player == mover:
-                    look_ahead(state, mind, table)
-                    chance.advance(state, turn.best, clocks[i])
+                    if kind == SELF:
+                        look_ahead(state, mind, table)
+                        chance.advance(state, turn.best, clocks[i])
+                    else:
+                        chance.advance(state, decide(state, kind, rivals), clocks[i])
                     laid, draw = -1, np.float32(1)
             if state.phase == OVER:
                 break

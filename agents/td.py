@@ -1,8 +1,9 @@
 """Trains a value network by temporal differences in self-play.
 
-Each round plays some games with the averaged weights and learns from their rows: the target is the
-exact expectation after the next turn, mixed with the lambda-return. A run is fixed by its seed and
-the number of games, whatever the clock says and however many threads play.
+Each round plays some games with the averaged weights, part of them against greedy or expectimax,
+and learns from their rows: the target is the exact expectation after the next turn, mixed with the
+lambda-return. A run is fixed by its seed and the number of games, whatever the clock says and
+however many threads play.
 
 Legend: `N` rows, `S` = 4 slots, `V` = 2 values: margin, win.
 """
@@ -11,6 +12,8 @@ from __future__ import annotations
 
 import copy
 import os
+import platform
+import time
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any
@@ -22,7 +25,7 @@ from torch import Tensor
 from marrakech_env.spec import MAX_PLAYERS, RuleSet, resolve_rules
 
 from .self_play import Games, Player
-from .value import WEIGHT_NAMES, ValueAgent, ValueHead, ValueModel, save
+from .value import WEIGHT_NAMES, Effort, ValueAgent, ValueHead, ValueModel, save
 from .value_inputs import LEAD_INPUT, LEAD_UNIT, NUM_INPUTS
 from .value_net import MARGIN_UNIT, NUM_HIDDEN, NUM_OUTPUTS, NUM_SUMS, empty_net
 
@@ -43,6 +46,8 @@ class Settings:
         lam: Lambda once it has fallen.
         last_lam: Lambda at the end, reached linearly.
         epsilon: Chance of a random steering, and of a random placement.
+        guests: Chance of a game with the network in one seat and greedy or expectimax in the
+            others, see `rivals`.
         margin_weight: What a dirham of margin is worth beside a win.
         margin_loss: Weight of the margin's error in the loss.
         averaging: Steps that the averaged weights look back over.
@@ -52,25 +57,29 @@ class Settings:
     games: int = 100_000
     games_a_round: int = 128
     rows_a_step: int = 256
-    uses: int = 4
-    learning_rate: float = 3e-3
+    uses: int = 6
+    learning_rate: float = 2e-3
     last_learning_rate: float = 2e-5
     first_lam: float = 0.95
     lam_halves: float = 2000.0
-    lam: float = 0.3
-    last_lam: float = 0.05
+    lam: float = 0.6
+    last_lam: float = 0.2
     epsilon: float = 0.05
+    guests: float = 0.5
     margin_weight: float = 0.02
     margin_loss: float = 1.0
     averaging: float = 500.0
     workers: int = 2
 
     def __post_init__(self) -> None:
-        """Checks the whole numbers.
+        """Checks what would otherwise only show later.
 
         Raises:
-            ValueError: One of them is below 1.
+            ValueError: A whole number below 1, or a chance outside 0..1.
         """
+        for name in ("epsilon", "guests"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ValueError(f"{name} must be 0..1, not {getattr(self, name)}")
         for name in ("games", "games_a_round", "rows_a_step", "uses", "workers"):
             if getattr(self, name) < 1:
                 raise ValueError(f"{name} must be at least 1, not {getattr(self, name)}")
@@ -83,6 +92,7 @@ class TDTrainer:
         rule_set: The rules of the games.
         settings: How it is trained.
         num_games: Games learned from so far.
+        seconds: Time spent on that.
     """
 
     def __init__(
@@ -101,6 +111,7 @@ class TDTrainer:
         self.settings = settings or Settings()
         self.seed = seed
         self.num_games = 0
+        self.seconds = 0.0
         self.num_steps = 0
         self._rng = np.random.default_rng(seed)
         self._parameters = self._first_weights()
@@ -134,6 +145,7 @@ class TDTrainer:
         Returns:
             What happened: `games`, `rows`, `loss_margin`, `loss_win`.
         """
+        started = time.monotonic()
         done = self.done if done is None else done
         settings = self.settings
         games = self._play()
@@ -147,6 +159,7 @@ class TDTrainer:
             group["lr"] = float(rate)
         losses = self._learn(games, lam)
         self.num_games += settings.games_a_round
+        self.seconds += time.monotonic() - started
         return {
             "games": float(self.num_games),
             "rows": float(len(games.inputs)),
@@ -164,7 +177,7 @@ class TDTrainer:
         parts = list(
             self._pool.map(
                 lambda player, first, count: player.play(
-                    self.seed, int(first), count, settings.epsilon
+                    self.seed, int(first), count, settings.epsilon, settings.guests
                 ),
                 self._players,
                 firsts[:-1],
@@ -179,7 +192,7 @@ class TDTrainer:
         for name in WEIGHT_NAMES:
             self._net[name][0] = self._averages[name].numpy()
         for player in self._players:
-            player.mind["net"] = self._net
+            player.minds["net"] = self._net
 
     def _learn(self, games: Games, lam: float) -> tuple[float, float]:
         """Steps of Adam over the rows in random order; returns the mean losses."""
@@ -229,16 +242,19 @@ class TDTrainer:
         head = ValueHead(
             num_players=self.rule_set.num_players,
             rules=str(self.rule_set),
+            seed=self.seed,
             games=self.num_games,
+            minutes=round(self.seconds / 60, 1),
+            machine=f"{platform.system()} {platform.machine()}, {self.settings.workers} threads",
             margin_weight=self.settings.margin_weight,
-            trained_by=f"marrakech_agents.td, seed {self.seed}",
+            trained_by="marrakech_agents.td",
         )
         weights = {name: average.numpy() for name, average in self._averages.items()}
         return ValueModel.from_weights(head, weights)
 
-    def agent(self) -> ValueAgent:
-        """The agent of now."""
-        return ValueAgent(self.model())
+    def agent(self, effort: Effort | None = None) -> ValueAgent:
+        """The agent of now, with the usual search or as much as is wanted."""
+        return ValueAgent(self.model(), effort=effort)
 
     def save(self, folder: str | os.PathLike[str], name: str = "model") -> None:
         """Writes the model of now, see `value.save`.
@@ -255,6 +271,7 @@ class TDTrainer:
             "averages": {name: average.clone() for name, average in self._averages.items()},
             "optimizer": copy.deepcopy(self._optimizer.state_dict()),
             "num_games": self.num_games,
+            "seconds": self.seconds,
             "num_steps": self.num_steps,
             "rng": self._rng.bit_generator.state,
         }
@@ -267,5 +284,6 @@ class TDTrainer:
                 self._averages[name].copy_(state["averages"][name])
         self._optimizer.load_state_dict(state["optimizer"])
         self.num_games = state["num_games"]
+        self.seconds = state["seconds"]
         self.num_steps = state["num_steps"]
         self._rng.bit_generator.state = state["rng"]

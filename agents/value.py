@@ -1,8 +1,9 @@
 """The value agent: a network over the positions between turns, with one full turn of lookahead.
 
 When steering it looks at all three steerings, all rolls and all placements after them, when laying
-at all placements, and takes what leads to the best position on average. Its worth of a position is
-the win chance plus a little for the margin, as the network was trained by self-play (`td`).
+at all placements, and takes what leads to the best position on average. Where several actions are
+close, they are judged after the next player's turn too. The worth of a position is the win chance
+plus a little for the margin, as the network was trained by self-play (`td`).
 
 A model is made for one number of players (`models` has its files). Playing needs NumPy and Numba
 alone.
@@ -13,22 +14,28 @@ Legend: `B` games, `A` = 15 actions.
 from __future__ import annotations
 
 import os
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
+from pathlib import Path
 from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from marrakech_env.actions import NUM_ACTIONS
-from marrakech_env.spec import check_num_players, resolve_rules
+from marrakech_env.spec import MAX_PLAYERS, check_num_players, resolve_rules
 from marrakech_env.state import State, States, as_states, one_state
 
 from . import models
+from .analysis import ActionValue, best_first
 from .tensors import Tensors
+from .value_deep import EFFORT, value_actions
 from .value_net import NET, empty_net
-from .value_search import MIND, TABLE, new_mind, value_actions
+from .value_search import MIND, new_minds
+from .value_tables import TABLE
 
 KIND: Final = "value"
+WEIGHTS: Final = Path(__file__).parent / "weights"
+"""Where the shipped models lie, as value-2.json and so on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,14 +45,20 @@ class ValueHead:
     Attributes:
         num_players: The number of players that it was trained for.
         rules: The RULES text of its training games.
+        seed: Seed of the training.
         games: Games that it learned from.
+        minutes: How long that took.
+        machine: On what.
         margin_weight: What a dirham of margin is worth beside a win.
         trained_by: The command or program, for people.
     """
 
     num_players: int
     rules: str
+    seed: int
     games: int
+    minutes: float
+    machine: str
     margin_weight: float
     trained_by: str
 
@@ -93,20 +106,28 @@ WEIGHT_NAMES: Final = ("first", "bias", "second")
 
 
 @dataclass(frozen=True, slots=True)
-class ActionValue:
-    """What an action is worth to the player to move.
+class Effort:
+    """How much of the second turn is searched, see `value_deep`; counts, never a clock.
 
     Attributes:
-        action: The action.
-        worth: What the agent compares: win + margin_weight * margin.
-        margin: Expected final score minus the best among the others, in dirhams.
-        win: Expected share of the win.
+        placements: How many placements at most are judged after the next player's turn too; with
+            1 only the first turn is searched.
+        placement_gap: How much less worth than the best one such a placement may have.
+        steerings: The same for steerings.
+        steering_gap: The same for steerings.
     """
 
-    action: int
-    worth: float
-    margin: float
-    win: float
+    placements: int
+    placement_gap: float
+    steerings: int
+    steering_gap: float
+
+
+ONE_TURN: Final = Effort(1, 0.0, 1, 0.0)
+"""No second turn."""
+USUAL: Final = {2: Effort(3, 0.05, 2, 0.02), 3: ONE_TURN, 4: ONE_TURN}
+"""By number of players. Where two or three others move before it is his turn again, the next turn
+alone tells a player little (measured with four: no gain)."""
 
 
 class ValueAgent:
@@ -114,18 +135,21 @@ class ValueAgent:
 
     def __init__(
         self,
-        model: ValueModel,
+        model: ValueModel | None = None,
         temperature: float = 0.0,
         name: str = "value",
+        effort: Effort | None = None,
     ) -> None:
         """Takes a model.
 
         Args:
-            model: The network, for one number of players.
+            model: The network, for one number of players; None for the shipped ones, of which each
+                game gets that for its number of players.
             temperature: 0 plays the best action; above, actions are drawn with a chance that
                 falls by the factor e for each `temperature` of worth that they lose (0.05 is
                 noticeably weaker).
             name: Display name.
+            effort: How much of the second turn is searched; None for the `USUAL` amount.
 
         Raises:
             ValueError: A bad temperature.
@@ -134,53 +158,59 @@ class ValueAgent:
             raise ValueError(f"temperature must be at least 0, not {temperature!r}")
         self.temperature = temperature
         self.name = name
-        self.num_players = model.head.num_players
-        self._mind = new_mind(model.net)
+        models = shipped_models() if model is None else {model.head.num_players: model}
+        if model is not None:
+            self.num_players = model.head.num_players
+        self._minds = {players: new_minds(model.net) for players, model in models.items()}
+        self._efforts = {
+            players: np.array([astuple(effort or USUAL[players])], EFFORT) for players in models
+        }
 
     def act(self, states: States, rng: np.random.Generator) -> NDArray[np.int64]:
         """Decides for the player to move: int64 (B,), -1 in a finished game.
 
         Raises:
-            ValueError: The games have another number of players than the model.
+            ValueError: There is no model for the games' number of players.
         """
         states = as_states(states)
         noise = np.zeros((0, NUM_ACTIONS))
         if self.temperature > 0:  # the largest with Gumbel noise is a draw from the softmax
             noise = self.temperature * rng.gumbel(size=(len(states), NUM_ACTIONS))
-        actions = np.empty(len(states), np.int64)
-        mind = self._mind_for(states)
-        value_actions(states, mind, TABLE, noise, np.zeros((0, NUM_ACTIONS, 3)), actions)
-        return actions
+        return self._decide(states, noise, np.zeros((0, NUM_ACTIONS, 3)))
 
     def analyse(self, state: State) -> list[ActionValue]:
         """What each legal action of a state is worth, the best first.
 
         Raises:
-            ValueError: Not one state, or another number of players than the model.
+            ValueError: Not one state, or no model for its number of players.
         """
-        states = one_state(state).reshape(1)
         values = np.zeros((1, NUM_ACTIONS, 3))
-        value_actions(
-            states,
-            self._mind_for(states),
-            TABLE,
-            np.zeros((0, NUM_ACTIONS)),
-            values,
-            np.zeros(1, np.int64),
-        )
-        rows = [ActionValue(a, *map(float, values[0, a])) for a in range(NUM_ACTIONS)]
-        return sorted(
-            (row for row in rows if row.worth > -np.inf), key=lambda row: (-row.worth, row.action)
-        )
+        self._decide(one_state(state).reshape(1), np.zeros((0, NUM_ACTIONS)), values)
+        rows = (ActionValue(a, *map(float, values[0, a])) for a in range(NUM_ACTIONS))
+        return best_first(row for row in rows if row.worth > -np.inf)
 
-    def _mind_for(self, states: States) -> NDArray[np.void]:
-        """Weights and scratch, if these games have the model's number of players."""
-        players = int(states["num_players"][0]) if len(states) else self.num_players
-        if players != self.num_players:
-            raise ValueError(
-                f"agent {self.name!r} is made for {self.num_players} players, not for {players}"
-            )
-        return self._mind
+    def _decide(
+        self, states: States, noise: NDArray[np.float64], values: NDArray[np.float64]
+    ) -> NDArray[np.int64]:
+        """The actions; `noise` and `values` as in `value_actions`."""
+        actions = np.empty(len(states), np.int64)
+        if len(states):
+            players = int(states["num_players"][0])
+            if players not in self._minds:
+                known = " or ".join(map(str, self._minds)) or "no"
+                raise ValueError(
+                    f"agent {self.name!r} is made for {known} players, not for {players}"
+                )
+            minds, effort = self._minds[players], self._efforts[players]
+            value_actions(states, minds, TABLE, effort, noise, values, actions)
+        return actions
+
+
+def shipped_models() -> dict[int, ValueModel]:
+    """The models that come with the package, by number of players."""
+    files = (WEIGHTS / f"value-{players}.json" for players in range(2, MAX_PLAYERS + 1))
+    models = [load_model(file) for file in files if file.exists()]
+    return {model.head.num_players: model for model in models}
 
 
 def save(folder: str | os.PathLike[str], model: ValueModel, name: str = "model") -> None:

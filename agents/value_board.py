@@ -77,7 +77,28 @@ def prepare(
             turns += rugs
             work.rugs[work.colour_slot[colour]] = rugs
     work.turns = turns
+    work.links_east = state.links_east
+    work.links_south = state.links_south
+    work.reply_colour = laid
+    work.follower = NOBODY
+    if work.num_slots > 1:
+        seat = work.seat_of_slot[1]
+        work.reply_colour = np.int64(state.next_colour[seat])
+        if work.reply_colour < 0:
+            work.reply_colour = 2 * seat if game.has_two_colours(state) else seat
+        for slot in range(2, work.num_slots + 1):
+            follower = slot if slot < work.num_slots else 0
+            if work.follower == NOBODY and _holds_rug(work, follower):
+                work.follower = follower
     _find_regions(work)
+
+
+@kernel
+def _holds_rug(work: Record, slot: Int) -> bool:
+    """Whether a slot has a rug to lay."""
+    if work.colours_a_slot == 2:
+        return bool(work.rugs[2 * slot] + work.rugs[2 * slot + 1] > 0)
+    return bool(work.rugs[slot] > 0)
 
 
 @kernel
@@ -167,12 +188,14 @@ def look(work: Record, tables: Record, heading: Int, straight_on: bool) -> None:
 
     Args:
         work: A prepared position with the money after the walk.
-        tables: Of `build_tables`.
+        tables: Of `value_tables`.
         heading: Where Assam is and looks when the next walk begins.
         straight_on: Whether that walk goes straight on.
     """
     work.look = heading + (NUM_HEADINGS if straight_on else 0)
     work.assam = heading >> 2
+    work.straight_on = straight_on
+    work.rug = np.uint64(0)
     base = work.base
     for slot in range(MAX_PLAYERS + 1):
         for k in range(NUM_COLUMNS):
@@ -214,6 +237,7 @@ def lay(work: Record, tables: Record, first: Int, second: Int) -> None:
     laid = work.laid
     own = work.colour_slot[laid]
     rug = game.cell_bit(first) | game.cell_bit(second)
+    work.rug = rug
     board = work.boards[laid]
     work.cut[0] = -1
     work.cut[1] = -1

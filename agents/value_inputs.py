@@ -9,7 +9,7 @@ players). The next rug of slot 0 is not drawn yet: its chance is an input, so th
 expectation over the draw.
 
 The board looks the same after a half turn and after a reflection in either diagonal; the one of
-these that lets Assam look north is applied to everything (in the tables, not to the board).
+these that lets Assam look north is applied to everything (in `value_tables`, not to the board).
 
 `value_board` takes in a position and lays rugs, and `write_inputs` writes the numbers; both work on
 one record of `WORK`.
@@ -22,12 +22,11 @@ from __future__ import annotations
 from typing import Any, Final, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
 
 from marrakech_env.compile import kernel
-from marrakech_env.spec import BOARD_SIZE, MAX_PLAYERS, NUM_CELLS, NUM_COLOURS
+from marrakech_env.spec import MAX_PLAYERS, NUM_CELLS, NUM_COLOURS
 from marrakech_env.state import Int, Record
-from marrakech_env.tables import DIE_PROBABILITY, NUM_HEADINGS, WALK
+from marrakech_env.tables import DIE_PROBABILITY
 
 Real: TypeAlias = Any
 """A number inside a kernel, float32 or float64 once compiled."""
@@ -60,8 +59,27 @@ VARYING: Final = (
     ("threat", 4, "largest region of others, over money + 1, at most 2; by slot"),
     ("lead", 4, "score minus the best of the others; by slot"),
     ("late_lead", 4, "the same over 2 + turns left, within 5; by slot"),
+    ("reply", 69, "what the next turn may do, 23 facts by its steering, see REPLY_FACTS"),
+    ("likely", 23, "the same facts for the steering that the walker is likely to choose"),
+    ("shape", 12, "squares on the edge, squares in corners, whole rugs; by colour slot"),
 )
 """Inputs that a placement changes: name, count, meaning."""
+REPLY_FACTS: Final = (
+    ("due", 1, 1 / 3, "toll that the walker pays"),
+    ("ruin", 1, 1.0, "chance that it eliminates him"),
+    ("swing", 1, 1 / 2, "squares that his best rug shifts in his favour, 1 to 4"),
+    ("growth", 1, 1 / 5, "largest region of his next rug's colour within two steps of the landing"),
+    ("worst_cut", 1, 1 / 5, "largest region of others beside the landing"),
+    ("second_due", 1, 1 / 3, "toll that the follower pays"),
+    ("second_ruin", 1, 1.0, "chance that it eliminates him"),
+    ("income", 4, 1 / 3, "toll that each slot gets from the walker"),
+    ("cover", 4, 1.0, "chance that the walker lands beside a square of each slot"),
+    ("cut", 4, 1 / 5, "largest region of each slot beside the landing"),
+    ("second_income", 4, 1 / 3, "toll that each slot gets from the follower"),
+)
+"""Facts of a steering of the next walker: name, count, factor, meaning; all are expected over the
+roll. The *follower* walks after him, the cheapest way from where he lands (the dearest one where
+the walker steers for him)."""
 FIXED: Final = (
     ("money", 4, "dirhams, by slot"),
     ("low_money", 8, "min(dirhams, 5)/5 by slot, min(dirhams, 15)/15 by slot"),
@@ -71,6 +89,7 @@ FIXED: Final = (
     ("draw", 1, "chance that the next rug of slot 0 has the colour just laid"),
 )
 """Inputs that are the same for all placements of a rug."""
+NUM_REPLY_FACTS: Final = sum(count for _, count, _, _ in REPLY_FACTS)
 NUM_VARYING: Final = sum(count for _, count, _ in VARYING)
 NUM_DENSE: Final = NUM_VARYING + sum(count for _, count, _ in FIXED)
 ASSAM: Final = NUM_DENSE
@@ -93,6 +112,9 @@ _starts = np.cumsum([0] + [count for _, count, _ in VARYING + FIXED]).tolist()
     _THREAT,
     _LEAD,
     _LATE_LEAD,
+    REPLY,
+    LIKELY,
+    SHAPE,
     _MONEY,
     _LOW_MONEY,
     _IN_GAME,
@@ -104,65 +126,6 @@ LEAD_INPUT: Final = _LEAD
 """First of the 4 inputs that hold the leads."""
 LEAD_UNIT: Final = 20.0
 """Dirhams for which such an input is 1."""
-
-# ------------------------------------------------------------------------------------- tables
-
-TABLES: Final = np.dtype(
-    [
-        ("chances", np.float32, (2 * NUM_HEADINGS, NUM_CELLS, NUM_COLUMNS)),
-        ("ends", np.int64, (2 * NUM_HEADINGS, NUM_STEERINGS * NUM_FACES)),
-        ("seen", np.int64, (NUM_HEADINGS, NUM_CELLS)),
-        ("assam", np.int64, (NUM_HEADINGS,)),
-    ],
-    align=True,
-)
-"""By *look*: a heading, plus 196 where the next walk goes straight on whatever the steering.
-`chances`: how likely the walk of a column ends on a cell, later steerings being random; `ends`: the
-cells of the next walk by steering and roll. `seen`: the place of a cell in the window; `assam`:
-Assam's square. Left and right change places where the board is reflected."""
-
-
-def _turned(x: int, y: int, facing: int) -> tuple[int, int]:
-    """A square once the symmetry that lets Assam look north is applied."""
-    last = BOARD_SIZE - 1
-    return ((x, y), (last - y, last - x), (last - x, last - y), (y, x))[facing]
-
-
-def build_tables() -> NDArray[np.void]:
-    """The tables as TABLES (1,)."""
-    tables = np.zeros(1, TABLES)
-    straight = np.zeros((NUM_HEADINGS, NUM_HEADINGS))
-    for heading in range(NUM_HEADINGS):
-        for steps in range(1, NUM_FACES + 1):
-            straight[heading, WALK[steps, heading]] += DIE_PROBABILITY[steps]
-    headings = np.arange(NUM_HEADINGS)
-    turned = [headings // 4 * 4 + (headings + turn) % 4 for turn in (3, 0, 1)]
-    steered = sum(straight[to] for to in turned) / NUM_STEERINGS
-    for heading in range(NUM_HEADINGS):
-        facing = heading % 4
-        y, x = divmod(heading // 4, BOARD_SIZE)
-        ax, ay = _turned(x, y, facing)
-        tables["assam"][0, heading] = BOARD_SIZE * ay + ax
-        for cell in range(NUM_CELLS):
-            cx, cy = _turned(cell % BOARD_SIZE, cell // BOARD_SIZE, facing)
-            column, row = cx - ax + WINDOW // 2, cy - ay + WINDOW // 2
-            inside = 0 <= column < WINDOW and 0 <= row < WINDOW
-            tables["seen"][0, heading, cell] = WINDOW * row + column if inside else NOWHERE
-        for straight_on in (0, 1):
-            look = heading + NUM_HEADINGS * straight_on
-            walks: list[NDArray[np.float64]] = []
-            for steering in (2, 1, 0) if facing % 2 else (0, 1, 2):
-                start = heading if straight_on else int(turned[steering][heading])
-                k = NUM_FACES * len(walks)
-                tables["ends"][0, look, k : k + NUM_FACES] = WALK[1:, start] // 4
-                walks.append(straight[start])
-            after = [walk @ steered for walk in walks]
-            third = sum(after) / NUM_STEERINGS @ steered
-            for column, chances in enumerate([*walks, *after, third, third @ steered]):
-                tables["chances"][0, look, :, column] = chances.reshape(NUM_CELLS, 4).sum(1)
-    tables.setflags(write=False)
-    return tables
-
 
 # --------------------------------------------------------------------------------------- work
 
@@ -202,6 +165,19 @@ WORK: Final = np.dtype(
         ("score", np.float32, (MAX_PLAYERS,)),  # by slot, on the board as looked at
         ("lead", np.float32, (MAX_PLAYERS,)),  # score minus the best of the others
         ("inputs", np.float32, (NUM_DENSE,)),
+        ("links_east", np.uint64),  # of the board as prepared
+        ("links_south", np.uint64),
+        ("rug", np.uint64),  # bitboard of the rug laid on it, or 0
+        ("visible", np.uint64, (NUM_COLOURS,)),  # bitboards of the board as looked at
+        ("free_east", np.uint64),  # cells where a rug may lie on this and the one to the east
+        ("free_south", np.uint64),  # the same to the south
+        ("swings", np.uint64, (6,)),  # rugs that swing 4, 3 and 2 squares: east, south
+        ("straight_on", np.int64),  # whether the next walk is not steered
+        ("reply_colour", np.int64),  # colour of the next rug of slot 1
+        ("follower", np.int64),  # slot that walks after slot 1, or NOBODY
+        ("bills", np.float32, (NUM_CELLS + 1,)),  # what the follower would pay on each cell
+        ("reply", np.float32, (NUM_STEERINGS, NUM_REPLY_FACTS)),  # unscaled
+        ("beside", np.float32, (MAX_PLAYERS + 1,)),  # scratch: largest region beside a landing
         ("cut", np.int64, (2,)),  # regions that lose a square, or -1
         ("piece", np.float32, (NUM_COLOURS + 1,)),  # largest piece of a cut region
     ],
@@ -209,7 +185,7 @@ WORK: Final = np.dtype(
 )
 """Everything about one position, in one record: records are passed for free."""
 
-_CHANCE = DIE_PROBABILITY[1:].astype(np.float32)
+CHANCE: Final = DIE_PROBABILITY[1:].astype(np.float32)
 _ROUNDING = np.float32(1e-3)
 # Multiplying is several times as fast as dividing.
 _THIRD, _FIFTH, _EIGHTH, _TENTH, _EIGHTIETH, _OF_LEAD = (
@@ -316,7 +292,7 @@ def _write_next_walk(work: Record, tables: Record) -> None:
         for face in range(NUM_FACES):
             cell = np.uint64(tables.ends[work.look, NUM_FACES * steering + face])
             if now.slot[cell] != 1 and now.size[cell] > work.money[1]:
-                ruin += _CHANCE[face]
+                ruin += CHANCE[face]
         x[_RUIN + steering] = ruin
         if due < least - _ROUNDING:  # so that sums in another order choose the same steering
             least, at = due, steering

@@ -39,6 +39,7 @@ from .value_inputs import (
     write_inputs,
     write_scores,
 )
+from .value_reply import write_replies
 
 NUM_HIDDEN: Final = 64
 NUM_OUTPUTS: Final = 2 * MAX_PLAYERS
@@ -59,10 +60,11 @@ NET: Final = np.dtype(
 """The weights. A move's worth is win + margin_weight * margin (in dirhams)."""
 SUMS: Final = np.dtype(
     [
-        ("base", np.float32, (NUM_SUMS,)),  # what all placements of a rug share
+        ("base", np.float32, (NUM_SUMS,)),  # of the board as prepared
+        ("before", np.float32, (NUM_VARYING,)),  # its varying inputs
         ("acc", np.float32, (NUM_SUMS,)),
-        ("rows", np.uint64, (NUM_VARYING + 4,)),  # the inputs that are not 0
-        ("values", np.float32, (NUM_VARYING + 4,)),
+        ("rows", np.uint64, (NUM_VARYING + 4,)),  # the inputs that a rug changes
+        ("values", np.float32, (NUM_VARYING + 4,)),  # by how much
         ("out", np.float32, (NUM_OUTPUTS,)),
         ("margin", np.float32, (MAX_PLAYERS,)),  # by slot
         ("win", np.float32, (MAX_PLAYERS,)),  # by slot
@@ -76,12 +78,19 @@ _WINDOW_SIZE = WINDOW * WINDOW
 
 @kernel
 def start(work: Record, tables: Record, net: Record, sums: Record) -> None:
-    """Adds up what all placements share, into `sums.base`; after `value_inputs.look`."""
+    """Adds up what all placements share, into `sums.base`; after `value_board.look`.
+
+    That is the whole board as it lies; `evaluate` adds what a rug changes.
+    """
     base = sums.base
     for k in range(NUM_SUMS):
         base[k] = net.bias[k] + net.first[ASSAM + tables.assam[4 * work.assam + _facing(work)], k]
-    for i in range(NUM_VARYING, NUM_DENSE):
-        value = work.inputs[i]
+    write_inputs(work, tables)
+    write_replies(work, tables)
+    for i in range(NUM_DENSE):
+        value = work.inputs[np.uint64(i)]
+        if i < NUM_VARYING:
+            sums.before[np.uint64(i)] = value
         if value != 0:
             for k in range(NUM_SUMS):
                 base[k] += value * net.first[np.uint64(i), k]
@@ -116,7 +125,7 @@ def evaluate(
 
     Args:
         work: After `look`, and after `lay` where a rug has been laid on it.
-        tables: Of `value_inputs.build_tables`.
+        tables: A record of `value_tables.TABLES`.
         net: The weights.
         sums: Prepared by `start`; gets the values.
         first: A cell of the rug laid, or -1 for none.
@@ -125,14 +134,15 @@ def evaluate(
     if work.turns == 0 or work.num_slots == 1:
         write_final(work, sums)
         return
-    write_inputs(work, tables)
     acc = sums.acc
     for k in range(NUM_SUMS):
         acc[k] = sums.base[k]
     if first >= 0:
+        write_inputs(work, tables)
+        write_replies(work, tables)
         _recolour(work, tables, net, sums, first)
         _recolour(work, tables, net, sums, second)
-    _add_varying(work, net, sums)
+        _add_changes(work, net, sums)
     _write_outputs(net, sums)
     out = sums.out
     limit = np.float32(MAX_MARGIN)
@@ -150,12 +160,12 @@ def evaluate(
 
 
 @kernel
-def _add_varying(work: Record, net: Record, sums: Record) -> None:
-    """Adds the rows of the varying inputs that are not 0, four at a time to spare stores."""
+def _add_changes(work: Record, net: Record, sums: Record) -> None:
+    """Adds the rows of the inputs that the rug changes, four at a time to spare stores."""
     acc, rows, values = sums.acc, sums.rows, sums.values
     count = 0
     for i in range(NUM_VARYING):
-        value = work.inputs[np.uint64(i)]
+        value = work.inputs[np.uint64(i)] - sums.before[np.uint64(i)]
         rows[np.uint64(count)] = i
         values[np.uint64(count)] = value
         count += value != 0
@@ -250,7 +260,7 @@ def write_row(work: Record, tables: Record, row: NDArray[np.float32]) -> None:
 
     Args:
         work: After `evaluate`.
-        tables: Of `value_inputs.build_tables`.
+        tables: A record of `value_tables.TABLES`.
         row: float32 (NUM_INPUTS,), overwritten.
     """
     for i in range(NUM_DENSE):

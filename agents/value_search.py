@@ -6,7 +6,7 @@ is one of the at most 12 headings where a turn's walk can end; walks that end al
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,17 +15,15 @@ from marrakech_env import game
 from marrakech_env.actions import FIRST_PLACEMENT, NUM_ACTIONS
 from marrakech_env.compile import kernel
 from marrakech_env.spec import MAX_PLAYERS
-from marrakech_env.state import LAY, OVER, STATE, STEER, STEER_AT_END, WALK, Int, Record, States
+from marrakech_env.state import LAY, OVER, STATE, STEER, STEER_AT_END, WALK, Int, Record
 from marrakech_env.tables import DIE_PROBABILITY, FIRST_CELL, NUM_PLACEMENTS, SECOND_CELL
 
 from .value_board import lay, look, next_walker, prepare
 from .value_inputs import (
     NUM_FACES,
     NUM_STEERINGS,
-    TABLES,
     WORK,
     Real,
-    build_tables,
 )
 from .value_net import MAX_MARGIN, NET, SUMS, evaluate, start, write_final
 
@@ -45,6 +43,10 @@ TURN: Final = np.dtype(
         ("walk_margin", np.float64, (_WALKS, MAX_PLAYERS)),  # by seat
         ("walk_win", np.float64, (_WALKS, MAX_PLAYERS)),
         ("of_placement", np.float64, (NUM_PLACEMENTS, 3)),  # worth, margin, win for the mover
+        ("is_deep", np.int8, (NUM_ACTIONS,)),  # whether `deep` holds the action, see `value_deep`
+        ("deep", np.float64, (NUM_ACTIONS, 2)),  # margin, win after the next player's turn too
+        ("walk_is_deep", np.int8, (_WALKS,)),
+        ("walk_deep", np.float64, (_WALKS, 2)),
     ],
     align=True,
 )
@@ -58,13 +60,11 @@ MIND: Final = np.dtype(
         ("sums", SUMS),
         ("turn", TURN),
         ("after", STATE),  # the position after a walk
+        ("trial", STATE),  # the position after a placement
     ],
     align=True,
 )
 """Weights and scratch of one thread, in one record."""
-
-TABLE: Final = build_tables()
-"""TABLES (1,). An argument of kernels: too large to be compiled in."""
 
 
 @kernel
@@ -74,7 +74,7 @@ def look_ahead(state: Record, mind: Record, tables: Record) -> None:
     Args:
         state: An unfinished game.
         mind: Weights and scratch.
-        tables: `TABLE[0]`.
+        tables: `value_tables.TABLE[0]`.
     """
     turn = mind.turn
     for action in range(NUM_ACTIONS):
@@ -97,11 +97,17 @@ def _prepare_rug(state: Record, work: Record) -> None:
     laid = np.int64(state.next_colour[mover])
     if laid < 0:  # a player without a rug, from a text: he walks and lays nothing
         laid = 2 * mover if game.has_two_colours(state) else mover
-    lower, upper = game.next_colour_weights(state)
-    draw = np.float32(1)
-    if lower + upper > 0:
-        draw = np.float32(upper if laid & 1 else lower) / np.float32(lower + upper)
+    draw = draw_chance(state, laid)
     prepare(state, mover, next_walker(state, mover), laid, False, draw, work)
+
+
+@kernel
+def draw_chance(state: Record, laid: Int) -> Real:
+    """How likely the mover's rug after the next one, which is `laid`, has the same colour."""
+    lower, upper = game.next_colour_weights(state)
+    if lower + upper == 0:
+        return np.float32(1)
+    return np.float32(upper if laid & 1 else lower) / np.float32(lower + upper)
 
 
 @kernel
@@ -140,7 +146,7 @@ def _value_walks(state: Record, mind: Record, tables: Record) -> None:
 def _value_walk(state: Record, steering: Int, steps: Int, mind: Record, tables: Record) -> Int:
     """The index in `mind.turn` of a walk, valued if it is new."""
     turn, after = mind.turn, mind.after
-    _copy_state(state, after)
+    copy_state(state, after)
     game.step(after, steering, steps)
     heading = 4 * np.int64(after.assam) + after.facing
     for walk in range(turn.num_walks):
@@ -157,7 +163,7 @@ def _value_walk(state: Record, steering: Int, steps: Int, mind: Record, tables: 
 
 
 @kernel
-def _copy_state(state: Record, to: Record) -> None:
+def copy_state(state: Record, to: Record) -> None:
     """Copies all that the rules look at."""
     for colour in range(4):
         to.colour_boards[colour] = state.colour_boards[colour]
@@ -252,7 +258,7 @@ def value_between(
         draw: Chance that his next rug has that colour.
         work: Where to prepare it.
         mind: Weights and scratch.
-        tables: `TABLE[0]`.
+        tables: `value_tables.TABLE[0]`.
     """
     if laid < 0:
         laid = np.int64(state.next_colour[mover])
@@ -292,7 +298,7 @@ def _value_late_steering(state: Record, mind: Record, tables: Record) -> None:
     mover = np.int64(state.player)
     turn.best = 0
     for steering in range(NUM_STEERINGS):
-        _copy_state(state, after)
+        copy_state(state, after)
         game.step(after, steering, -1)
         value_between(after, mover, -1, np.float32(1), work, mind, tables)
         slot = work.slot_of_seat[mover]
@@ -307,51 +313,8 @@ def _value_late_steering(state: Record, mind: Record, tables: Record) -> None:
         turn.seat_win[seat] = turn.walk_win[0, seat]
 
 
-@kernel
-def value_actions(
-    states: States,
-    minds: NDArray[np.void],
-    tables: NDArray[Any],
-    noise: NDArray[np.float64],
-    out: NDArray[np.float64],
-    actions: NDArray[np.int64],
-) -> None:
-    """Values the actions of a batch and chooses one each.
-
-    Args:
-        states: STATE (B,).
-        minds: MIND (1,).
-        tables: `TABLE`.
-        noise: float64 (B, 15), added to the worth before the best is chosen; or (0, 15).
-        out: float64 (B, 15, 3): worth, margin and win of each action; or (0, 15, 3).
-        actions: int64 (B,), gets the choice, -1 where the game is over.
-    """
-    mind = minds[0]
-    turn = mind.turn
-    for i in range(len(states)):
-        actions[i] = -1
-        if states[i].phase == OVER:
-            continue
-        look_ahead(states[i], mind, tables[0])
-        best = -np.inf
-        for action in range(NUM_ACTIONS):
-            worth = turn.worth[action]
-            if len(out):
-                out[i, action, 0] = worth
-                out[i, action, 1] = turn.margin[action]
-                out[i, action, 2] = turn.win[action]
-            if len(noise):
-                worth += noise[i, action]
-            if worth > best:
-                best = worth
-                actions[i] = action
-
-
-def new_mind(net: NDArray[np.void]) -> NDArray[np.void]:
-    """Scratch with the weights of a NET (1,), as MIND (1,)."""
-    mind = np.zeros(1, MIND)
+def new_minds(net: NDArray[np.void]) -> NDArray[np.void]:
+    """Scratch with the weights of a NET (1,) for two turns, as MIND (2,)."""
+    mind = np.zeros(2, MIND)
     mind["net"] = net
     return mind
-
-
-assert TABLE.dtype == TABLES

@@ -155,9 +155,12 @@ def test_analysis_agrees_with_the_decision():
     for _ in range(20):
         actions = agent.act(batch.states, np.random.default_rng(0))
         for i in range(10):
-            rows = dict(agent.analyse(batch.states[i]))
-            assert sorted(rows) == np.flatnonzero(batch.action_mask[i]).tolist()
-            assert actions[i] == max(rows, key=lambda action: (rows[action], -action))
+            rows = agent.analyse(batch.states[i])
+            assert (
+                sorted(row.action for row in rows) == np.flatnonzero(batch.action_mask[i]).tolist()
+            )
+            assert actions[i] == rows[0].action
+            assert rows == sorted(rows, key=lambda row: (-row.worth, row.action))
         batch.step(actions)
     assert (batch.states["phase"] != LAY).any()
 

@@ -2,12 +2,19 @@
 
 import numpy as np
 import pytest
+from positions import random_states
 
+from marrakech_agents import rivals
 from marrakech_agents.self_play import Games, Player
 from marrakech_agents.value_inputs import NUM_INPUTS
 from marrakech_agents.value_net import MAX_MARGIN, NET, empty_net
+from marrakech_agents.value_search import new_minds, value_between
+from marrakech_agents.value_tables import TABLE
 from marrakech_env import arena
+from marrakech_env.agent import load_agent
+from marrakech_env.rules import step
 from marrakech_env.spec import resolve_rules
+from marrakech_env.state import LAY, STEER
 
 torch = pytest.importorskip("torch")
 from marrakech_agents import td, value  # noqa: E402
@@ -22,8 +29,9 @@ def random_net(seed=0):
     return net
 
 
-def play(players=2, rules="official", games=6, epsilon=0.2, first=0):
-    return Player(resolve_rules(rules, players), random_net()).play(7, first, games, epsilon)
+def play(players=2, rules="official", games=6, epsilon=0.2, first=0, guests=0.0):
+    player = Player(resolve_rules(rules, players), random_net())
+    return player.play(7, first, games, epsilon, guests)
 
 
 def test_a_game_has_a_row_between_any_two_turns():
@@ -37,8 +45,9 @@ def test_a_game_has_a_row_between_any_two_turns():
 
 @pytest.mark.parametrize("players", [2, 3, 4])
 @pytest.mark.parametrize("rules", ["official", "official;steering=end;money=8", "comp1110;money=9"])
-def test_wins_of_all_seats_add_up_and_margins_are_bounded(players, rules):
-    games = play(players, rules)
+@pytest.mark.parametrize("guests", [0.0, 1.0])
+def test_wins_of_all_seats_add_up_and_margins_are_bounded(players, rules, guests):
+    games = play(players, rules, guests=guests)
     assert len(games.inputs) > 50
     for values in (games.value, games.backup):
         np.testing.assert_allclose(values[:, :players, 1].sum(1), 1, atol=1e-5)
@@ -62,6 +71,33 @@ def test_the_backup_is_the_mean_of_the_values_that_follow():
     deviation = error.std(0) / np.sqrt(len(error))
     assert (np.abs(error.mean(0))[:2] < 5 * deviation[:2] + 1e-6).all()
     assert error.std() > 0.01
+
+
+@pytest.mark.parametrize(
+    ("kind", "name"), [(rivals.GREEDY, "greedy"), (rivals.EXPECTIMAX, "expectimax")]
+)
+def test_a_rivals_turn_is_valued_as_he_plays_it(kind, name):
+    minds, rng = new_minds(random_net()), np.random.default_rng(0)
+    mind, rival, scratch = minds[0], load_agent(name), rivals.new_rivals(3)
+    states = random_states("official;money=12", 3, 6, 1)
+    for state in states[states["phase"] == STEER][::6]:
+        rivals.value_rival_turn(state, kind, scratch, mind, TABLE[0])
+        steering = int(rival.act(state.reshape(1), rng)[0])
+        assert mind["turn"]["best"] == steering
+        found, expected = mind["turn"]["seat_win"].copy(), np.zeros(4)
+        mover = int(state["player"])
+        for steps, chance in enumerate((1 / 6, 1 / 3, 1 / 3, 1 / 6), start=1):
+            after = state.reshape(1).copy()
+            step(after, [steering], [steps])
+            if after["phase"][0] == LAY:
+                step(after, rival.act(after, rng), [-1])
+            laid = -1 if after["eliminated"][0, mover] else mover
+            value_between(after[0], mover, laid, np.float32(1), mind["other_work"], mind, TABLE[0])
+            for seat in range(3):
+                slot = mind["other_work"]["slot_of_seat"][seat]
+                if slot < 4:
+                    expected[seat] += chance * mind["sums"]["win"][slot]
+        np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
 def test_targets_are_lambda_returns_cut_at_exploring_turns():
@@ -117,6 +153,12 @@ def test_a_state_stays_as_it_is_while_training_goes_on():
 def test_settings_below_one_are_refused(name):
     with pytest.raises(ValueError, match=f"{name} must be at least 1, not 0"):
         td.Settings(**{name: 0})
+
+
+@pytest.mark.parametrize("name", ["epsilon", "guests"])
+def test_chances_outside_0_to_1_are_refused(name):
+    with pytest.raises(ValueError, match=f"{name} must be 0..1, not 1.5"):
+        td.Settings(**{name: 1.5})
 
 
 def test_a_restored_trainer_goes_on_as_if_nothing_had_happened(tmp_path):

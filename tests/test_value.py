@@ -10,13 +10,23 @@ from positions import RULES, half_turned, mirrored, random_states
 
 from marrakech_agents import value
 from marrakech_agents.value_net import MAX_MARGIN, NET
-from marrakech_agents.value_search import TABLE, new_mind, value_between
+from marrakech_agents.value_search import new_minds, value_between
+from marrakech_agents.value_tables import TABLE
 from marrakech_env import notation, rules
+from marrakech_env.agent import load_agent
 from marrakech_env.batch import Batch
 from marrakech_env.state import LAY, OVER, STEER, STEER_AT_END
 
 MARGIN_WEIGHT = 0.02
 DIE = {1: 1 / 6, 2: 1 / 3, 3: 1 / 3, 4: 1 / 6}
+
+
+FLAT = value.ONE_TURN
+ALL = value.Effort(placements=12, placement_gap=9.0, steerings=3, steering_gap=9.0)
+
+
+def a_head(players=2, margin_weight=MARGIN_WEIGHT):
+    return value.ValueHead(players, "official", 0, 0, 0.0, "", margin_weight, "a test")
 
 
 def random_model(players=2, seed=0, margin_weight=MARGIN_WEIGHT):
@@ -25,12 +35,12 @@ def random_model(players=2, seed=0, margin_weight=MARGIN_WEIGHT):
     weights = {
         name: rng.normal(0, 0.1, NET[name].shape).astype(np.float32) for name in value.WEIGHT_NAMES
     }
-    head = value.ValueHead(players, "official", 0, margin_weight, "a test")
+    head = a_head(players, margin_weight)
     return value.ValueModel.from_weights(head, weights)
 
 
-def agent(players=2, **arguments):
-    return value.ValueAgent(random_model(players), **arguments)
+def agent(players=2, effort=FLAT, **arguments):
+    return value.ValueAgent(random_model(players), effort=effort, **arguments)
 
 
 def unfinished(rule_text, players, seed, phase=None):
@@ -41,7 +51,7 @@ def unfinished(rule_text, players, seed, phase=None):
 
 def worth_after_turn(state, mover, laid, draw, model):
     """Worth, margin and win of a position between two turns for the seat that had the last one."""
-    mind = new_mind(model.net)
+    mind = new_minds(model.net)[:1]
     work = mind["work"]
     value_between(state[0], mover, laid, draw, work[0], mind[0], TABLE[0])
     if state["eliminated"][0, mover]:
@@ -54,7 +64,7 @@ def worth_after_turn(state, mover, laid, draw, model):
 @pytest.mark.parametrize("players", [2, 3, 4])
 def test_a_placement_is_worth_what_the_position_after_it_is(players):
     model = random_model(players)
-    looker = value.ValueAgent(model)
+    looker = value.ValueAgent(model, effort=FLAT)
     seen = 0
     for number, text in enumerate(RULES):
         for state in unfinished(text, players, number, LAY)[::5]:
@@ -100,7 +110,7 @@ def test_a_steering_is_worth_the_mean_over_the_die_of_the_best_placement(players
 
 def test_a_late_steering_is_worth_the_position_that_it_leads_to():
     model = random_model()
-    looker = value.ValueAgent(model)
+    looker = value.ValueAgent(model, effort=FLAT)
     states = unfinished("official;colours=single;steering=end;money=9", 2, 1, STEER)
     for state in states[:20]:
         rows = looker.analyse(state)
@@ -196,9 +206,66 @@ def test_moving_everybody_one_seat_on_changes_nothing():
         assert {r.action: r.worth for r in looker.analyse(moved)} == pytest.approx(rows, abs=2e-3)
 
 
+def win_after_reply(state, action, model):
+    """The mover's win after a placement and the other player's best turn, by one-turn lookahead."""
+    flat, win = value.ValueAgent(model, effort=FLAT), 0.0
+    for colour, chance in zip(*rules.chance_outcomes(state, action)):
+        after = state.reshape(1).copy()
+        rules.step(after, [action], [colour])
+        if after["phase"][0] == OVER:
+            win += chance * rules.winner_shares(after)[0, state["player"]]
+        else:
+            win += chance * (1 - flat.analyse(after)[0].win)
+    return win
+
+
+@pytest.mark.parametrize("text", ["official", "official;rugs=4", "comp1110;play_on=0;money=9"])
+def test_close_placements_are_judged_after_the_reply(text):
+    model = random_model(margin_weight=0.0)
+    looker = value.ValueAgent(model, effort=ALL)
+    for state in unfinished(text, 2, 4, LAY)[:40:4]:
+        for row in looker.analyse(state):
+            assert row.win == pytest.approx(win_after_reply(state, row.action, model), abs=2e-3)
+
+
+def test_close_steerings_are_judged_after_the_reply():
+    model = random_model(margin_weight=0.0)
+    flat = value.ValueAgent(model, effort=FLAT)
+    looker = value.ValueAgent(model, effort=ALL)
+    for state in unfinished("official;money=9", 2, 4, STEER)[::25]:
+        for row in looker.analyse(state):
+            expected = 0.0
+            for steps, chance in DIE.items():
+                after = state.reshape(1).copy()
+                rules.step(after, [row.action], [steps])
+                if after["phase"][0] == LAY:
+                    best = flat.analyse(after)[0].action
+                    expected += chance * win_after_reply(after[0], best, model)
+            assert row.win == pytest.approx(expected, abs=2e-3)
+
+
+def test_actions_that_are_far_behind_keep_their_distance():
+    model = random_model()
+    flat = value.ValueAgent(model, effort=FLAT)
+    looker = value.ValueAgent(model, effort=value.Effort(2, 9.0, 1, 0.0))
+    changed = 0
+    for state in unfinished("official", 2, 8, LAY)[:40]:
+        before, after = flat.analyse(state), looker.analyse(state)
+        best = after[0].action
+        changed += best != before[0].action
+        assert best in (before[0].action, before[1].action)
+        shift = after[0].worth - next(row.worth for row in before if row.action == best)
+        expected = {row.action: row.worth + shift for row in before[2:]}
+        found = {row.action: row.worth for row in after if row.action in expected}
+        assert found == pytest.approx(expected)
+        for row in after:
+            assert row.worth == pytest.approx(row.win + MARGIN_WEIGHT * row.margin, abs=1e-5)
+    assert changed > 0
+
+
 @pytest.mark.parametrize("players", [2, 3, 4])
 def test_it_plays_whole_games_under_all_rules(players):
-    looker, rng = agent(players), np.random.default_rng(0)
+    looker, rng = agent(players, effort=ALL), np.random.default_rng(0)
     for text in RULES:
         batch, ended = Batch(6, players, text, seed=3), np.zeros(6, bool)
         while not ended.all():
@@ -210,8 +277,9 @@ def test_it_plays_whole_games_under_all_rules(players):
     assert rng.bit_generator.state == np.random.default_rng(0).bit_generator.state
 
 
-def test_the_best_action_is_played_and_analyse_lists_it_first():
-    looker = agent()
+@pytest.mark.parametrize("effort", [FLAT, value.USUAL[2]])
+def test_the_best_action_is_played_and_analyse_lists_it_first(effort):
+    looker = agent(effort=effort)
     states = unfinished("official", 2, 8)[:50]
     actions = looker.act(states, np.random.default_rng(0))
     for state, action in zip(states, actions):
@@ -237,14 +305,24 @@ def test_temperature_draws_from_the_softmax_of_the_worths():
 
 
 def test_an_untrained_network_says_the_score():
-    head = value.ValueHead(2, "official", 0, MARGIN_WEIGHT, "a test")
     blank = {name: np.zeros(NET[name].shape, np.float32) for name in value.WEIGHT_NAMES}
-    looker = value.ValueAgent(value.ValueModel.from_weights(head, blank))
+    looker = value.ValueAgent(value.ValueModel.from_weights(a_head(), blank), effort=FLAT)
     start = Batch(1).states.copy()
     rules.step(start, [1], [2])
     rows = looker.analyse(start)
     assert {row.margin for row in rows} == {2.0}
     assert {row.win for row in rows} == {0.5}
+
+
+def test_the_shipped_agent_plays_with_every_number_of_players():
+    shipped = load_agent("value")
+    for players in (2, 3, 4):
+        batch, rng = Batch(5, players, seed=1), np.random.default_rng(0)
+        for _ in range(10):
+            batch.step(shipped.act(batch.states, rng))
+    files = list(value.WEIGHTS.glob("value-*"))
+    assert len(files) == 6
+    assert sum(file.stat().st_size for file in files) < 1.5e6
 
 
 def test_a_model_is_refused_where_another_number_of_players_sits():

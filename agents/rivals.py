@@ -1,0 +1,79 @@
+"""Fixed opponents in the training games of the value network: greedy and expectimax.
+
+Expectimax looks one full turn ahead here (`turn`), never at the reply. Their turns are valued like
+all others: the expectation over the die of what the network says after the turn.
+
+Legend: *kind* of a seat: SELF (the network plays it), GREEDY or EXPECTIMAX; *rivals*: weights and
+scratch of the two, from `new_rivals`.
+"""
+
+from __future__ import annotations
+
+from typing import Any, TypeAlias
+
+import numpy as np
+
+from marrakech_env import game
+from marrakech_env.compile import kernel
+from marrakech_env.spec import MAX_PLAYERS
+from marrakech_env.state import LAY, STEER, STEER_AT_END, Int, Record
+from marrakech_env.tables import DIE_PROBABILITY
+
+from . import greedy, turn
+from .expectimax import ExpectimaxAgent
+from .value_inputs import NOBODY, NUM_FACES
+from .value_net import MAX_MARGIN
+from .value_search import copy_state, draw_chance, value_between
+
+SELF, GREEDY, EXPECTIMAX = range(3)
+Rivals: TypeAlias = tuple[Any, ...]
+
+
+def new_rivals(num_players: int) -> Rivals:
+    """Weights of expectimax for a number of players, and scratch of both agents."""
+    weights, spreads = ExpectimaxAgent().weights_for(num_players)
+    return weights, spreads, *turn.make_scratch()
+
+
+@kernel
+def decide(state: Record, kind: Int, rivals: Rivals) -> Int:
+    """The decision of a rival."""
+    if kind == GREEDY:
+        return greedy.decide(state, rivals[3][0])
+    return turn.decide(state, rivals[0], rivals[1], rivals[2], rivals[3], rivals[4], rivals[5])
+
+
+@kernel
+def value_rival_turn(
+    state: Record, kind: Int, rivals: Rivals, mind: Record, tables: Record
+) -> None:
+    """Writes a rival's steering and the expected values of all seats after it into `mind.turn`."""
+    found, after, work, sums = mind.turn, mind.trial, mind.other_work, mind.sums
+    mover = np.int64(state.player)
+    for seat in range(MAX_PLAYERS):
+        found.seat_margin[seat] = 0
+        found.seat_win[seat] = 0
+    found.best = decide(state, kind, rivals)
+    for steps in range(1, NUM_FACES + 1):
+        copy_state(state, after)
+        game.step(after, found.best, steps)
+        laid: Int = -1
+        draw = np.float32(1)
+        if after.phase == LAY:
+            laid = np.int64(after.next_colour[mover])
+            draw = draw_chance(after, laid)
+            lower, upper = game.next_colour_weights(after)
+            colour = -1 if lower + upper == 0 else 2 * mover + (lower == 0)
+            game.step(after, decide(after, kind, rivals), colour)
+            if after.phase == STEER and after.flags & STEER_AT_END:
+                game.step(after, decide(after, kind, rivals), -1)
+                laid, draw = -1, np.float32(1)
+        value_between(after, mover, laid, draw, work, mind, tables)
+        chance = DIE_PROBABILITY[steps]
+        for seat in range(MAX_PLAYERS):
+            slot = work.slot_of_seat[seat]
+            if slot == NOBODY:
+                found.seat_margin[seat] -= chance * MAX_MARGIN
+            else:
+                found.seat_margin[seat] += chance * sums.margin[slot]
+                found.seat_win[seat] += chance * sums.win[slot]

@@ -1,0 +1,231 @@
+"""The second turn of the value agent: close actions are judged after the next player's turn.
+
+The lookahead of one turn (`value_search`) ranks the actions. Those close to the best one are looked
+at again: the next player's whole turn is searched in the same way, exactly over his steerings, the
+die and his placements and over the colour of the mover's next rug, and the value is the one that
+remains for the mover once the next player has taken what is best for himself. Which actions are
+looked at again depends on the position alone, not on a clock.
+
+Legend: as in `value_search`; `inner` is the MIND of the next player's turn.
+"""
+
+from __future__ import annotations
+
+from typing import Any, Final
+
+import numpy as np
+from numpy.typing import NDArray
+
+from marrakech_env import game
+from marrakech_env.actions import FIRST_PLACEMENT, NUM_ACTIONS
+from marrakech_env.compile import kernel
+from marrakech_env.state import LAY, OVER, STEER, STEER_AT_END, Int, Record, States
+from marrakech_env.tables import DIE_PROBABILITY, WALK
+
+from .value_inputs import NUM_FACES
+from .value_search import copy_state, look_ahead, value_between
+
+MARGIN, WIN = range(2)
+EFFORT: Final = np.dtype(
+    [
+        ("placements", np.int64),
+        ("placement_gap", np.float64),
+        ("steerings", np.int64),
+        ("steering_gap", np.float64),
+    ],
+    align=True,
+)
+"""How many placements and steerings at most are looked at again, and how much less worth than the
+best one they may have."""
+
+
+@kernel
+def look_further(
+    state: Record, mind: Record, inner: Record, tables: Record, effort: Record
+) -> None:
+    """Corrects the values of the best actions in `mind.turn` by the next player's turn.
+
+    The actions that are not looked at again keep their distance to the best one, so that none of
+    them can overtake it.
+
+    Args:
+        state: The game that `look_ahead` has valued.
+        mind: Its weights and values, which are changed.
+        inner: Weights and scratch for the next player's turn.
+        tables: `value_tables.TABLE[0]`.
+        effort: A record of EFFORT.
+    """
+    turn = mind.turn
+    if state.phase == LAY:
+        if state.flags & STEER_AT_END:
+            return
+        width, gap = effort.placements, effort.placement_gap
+    elif state.phase == STEER:
+        width, gap = effort.steerings, effort.steering_gap
+    else:
+        return
+    floor = turn.worth[turn.best] - gap
+    count = 0
+    for action in range(NUM_ACTIONS):
+        turn.is_deep[action] = False
+        count += turn.worth[action] >= floor
+    if count < 2 or width < 2:
+        return
+    for walk in range(turn.num_walks):
+        turn.walk_is_deep[walk] = False
+    best, most = -1, -np.inf
+    for _ in range(min(count, width)):
+        action = -1
+        for other in range(NUM_ACTIONS):
+            if not turn.is_deep[other] and turn.worth[other] >= floor:
+                if action < 0 or turn.worth[other] > turn.worth[action]:
+                    action = other
+        turn.is_deep[action] = True
+        turn.deep[action, MARGIN] = 0
+        turn.deep[action, WIN] = 0
+        if state.phase == LAY:
+            _add_placement(
+                state, action - FIRST_PLACEMENT, 1.0, turn.deep[action], mind, inner, tables
+            )
+        elif state.flags & STEER_AT_END:
+            copy_state(state, mind.after)
+            game.step(mind.after, action, -1)
+            _add_turn(mind.after, np.int64(state.player), 1.0, turn.deep[action], inner, tables)
+        else:
+            _add_walks(state, action, turn.deep[action], mind, inner, tables)
+        worth = turn.deep[action, WIN] + mind.net.margin_weight * turn.deep[action, MARGIN]
+        if worth > most:
+            best, most = action, worth
+    _write_back(turn, best, most, mind.net.margin_weight)
+
+
+@kernel
+def _write_back(turn: Record, best: Int, most: float, margin_weight: float) -> None:
+    """Puts the corrected values in the place of the others."""
+    by_margin = turn.deep[best, MARGIN] - turn.margin[best]
+    by_win = turn.deep[best, WIN] - turn.win[best]
+    by_worth = most - turn.worth[best]
+    for action in range(NUM_ACTIONS):
+        if turn.is_deep[action]:
+            turn.margin[action] = turn.deep[action, MARGIN]
+            turn.win[action] = turn.deep[action, WIN]
+            turn.worth[action] = turn.win[action] + margin_weight * turn.margin[action]
+        elif turn.worth[action] > -np.inf:
+            turn.margin[action] += by_margin
+            turn.win[action] += by_win
+            turn.worth[action] += by_worth
+    turn.best = best
+
+
+@kernel
+def _add_walks(
+    state: Record, steering: Int, deep: Record, mind: Record, inner: Record, tables: Record
+) -> None:
+    """Adds a steering's mean over the die, each walk with its best placement."""
+    turn, after = mind.turn, mind.after
+    mover = np.int64(state.player)
+    facing = (np.int64(state.facing) + steering + 3) & 3
+    for steps in range(1, NUM_FACES + 1):
+        heading = WALK[steps, 4 * np.int64(state.assam) + facing]
+        walk: Int = 0
+        while turn.walk[walk] != heading:
+            walk += 1
+        if not turn.walk_is_deep[walk]:
+            turn.walk_is_deep[walk] = True
+            values = turn.walk_deep[walk]
+            if turn.walk_placement[walk] < 0:
+                values[MARGIN] = turn.walk_margin[walk, mover]
+                values[WIN] = turn.walk_win[walk, mover]
+            else:
+                values[MARGIN] = 0
+                values[WIN] = 0
+                copy_state(state, after)
+                game.step(after, steering, steps)
+                _add_placement(after, turn.walk_placement[walk], 1.0, values, mind, inner, tables)
+        chance = DIE_PROBABILITY[steps]
+        deep[MARGIN] += chance * turn.walk_deep[walk, MARGIN]
+        deep[WIN] += chance * turn.walk_deep[walk, WIN]
+
+
+@kernel
+def _add_placement(
+    state: Record,
+    placement: Int,
+    chance: float,
+    deep: Record,
+    mind: Record,
+    inner: Record,
+    tables: Record,
+) -> None:
+    """Adds a placement's mean over the colour of the mover's next rug."""
+    mover, trial = np.int64(state.player), mind.trial
+    lower, upper = game.next_colour_weights(state)
+    total = lower + upper
+    for k in range(2):
+        weight = upper if k else lower
+        if weight > 0 or (total == 0 and k == 0):
+            copy_state(state, trial)
+            game.step(trial, placement + FIRST_PLACEMENT, 2 * mover + k if total > 0 else -1)
+            part = chance * weight / total if total > 0 else chance
+            _add_turn(trial, mover, part, deep, inner, tables)
+
+
+@kernel
+def _add_turn(
+    state: Record, mover: Int, chance: float, deep: Record, inner: Record, tables: Record
+) -> None:
+    """Adds what remains for `mover` after the next player's turn."""
+    turn = inner.turn
+    if state.phase == OVER:
+        sums, work = inner.sums, inner.other_work
+        value_between(state, mover, -1, np.float32(1), work, inner, tables)
+        slot = work.slot_of_seat[mover]
+        deep[MARGIN] += chance * sums.margin[slot]
+        deep[WIN] += chance * sums.win[slot]
+    else:
+        look_ahead(state, inner, tables)
+        deep[MARGIN] += chance * turn.seat_margin[mover]
+        deep[WIN] += chance * turn.seat_win[mover]
+
+
+@kernel
+def value_actions(
+    states: States,
+    minds: NDArray[np.void],
+    tables: NDArray[Any],
+    effort: NDArray[np.void],
+    noise: NDArray[np.float64],
+    out: NDArray[np.float64],
+    actions: NDArray[np.int64],
+) -> None:
+    """Values the actions of a batch and chooses one each.
+
+    Args:
+        states: STATE (B,).
+        minds: MIND (2,).
+        tables: `value_tables.TABLE`.
+        effort: EFFORT (1,).
+        noise: float64 (B, 15), added to the worth before the best is chosen; or (0, 15).
+        out: float64 (B, 15, 3): worth, margin and win of each action; or (0, 15, 3).
+        actions: int64 (B,), gets the choice, -1 where the game is over.
+    """
+    mind = minds[0]
+    turn = mind.turn
+    for i in range(len(states)):
+        actions[i] = -1
+        if states[i].phase == OVER:
+            continue
+        look_ahead(states[i], mind, tables[0])
+        look_further(states[i], mind, minds[1], tables[0], effort[0])
+        best: float = -np.inf
+        for action in range(NUM_ACTIONS):
+            worth = turn.worth[action]
+            if len(out):
+                out[i, action, 0] = worth
+                out[i, action, 1] = turn.margin[action]
+                out[i, action, 2] = turn.win[action]
+            if len(noise):
+                worth += noise[i, action]
+            if worth > best:
+                best = worth
+                actions[i] = action
