@@ -6,7 +6,7 @@ import pytest
 from marrakech_env import rules
 from marrakech_env.notation import format_position, parse_position
 from marrakech_env.spec import RuleSet
-from marrakech_env.state import STATE
+from marrakech_env.state import STATE, STEER
 
 EMPTY = "/".join(["." * 14] * 7)
 START = f"{EMPTY} 33S 0s 30:12+12:0,30:12+12:3 official"
@@ -184,3 +184,24 @@ def test_read_only_states_can_be_read_but_not_stepped():
         rules.step(states, [1] * 3, [1] * 3)
     with pytest.raises(ValueError, match="read-only"):
         rules.reset(states, RuleSet.preset("official"))
+
+
+def test_eliminations_are_numbered_in_their_order_and_the_later_one_ranks_better():
+    empty = "." * 14
+    board = "/".join([empty] * 4 + ["......3v......", "......3^......", empty])
+    states = parse_position(f"{board} 33S 0s 1:12,1:12,1:12,30:12 official")
+    rules.step(states, [1], [1])
+    assert states["eliminated"][0].tolist() == [1, 0, 0, 0]
+    rules.step(states, [1], [1])
+    assert states["eliminated"][0].tolist() == [1, 2, 0, 0]
+    assert states["money"][0].tolist() == [0, 0, 1, 32]
+    players = "x2:0,x1:0,40:0,30:0"
+    over = parse_position(f"{board} 33S - {players} official")
+    assert rules.ranks(over).tolist() == [[3, 4, 1, 2]]
+    assert rules.winner_shares(over).tolist() == [[0, 0, 1, 0]]
+
+
+def test_a_player_without_a_rug_is_passed_over_while_others_have_some():
+    states = parse_position(f"{EMPTY} 33S 0l 30:2,30:0,30:2 official")
+    rules.step(states, [4], [-1])
+    assert (states["player"][0], states["phase"][0]) == (2, STEER)
