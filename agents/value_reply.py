@@ -19,7 +19,6 @@ from marrakech_env.compile import kernel
 from marrakech_env.spec import BOARD_SIZE, MAX_PLAYERS, NUM_CELLS, NUM_COLOURS
 from marrakech_env.state import Bits, Int, Record
 
-from .walks import BESIDE, NEAR
 from .value_inputs import (
     CHANCE,
     LIKELY,
@@ -32,6 +31,7 @@ from .value_inputs import (
     SHAPE,
     Real,
 )
+from .walks import BESIDE, NEAR
 
 RUIN_COST: Final = np.float32(15)
 """What a bankruptcy counts for a player who chooses his way, beyond the money lost."""
