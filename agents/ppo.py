@@ -89,7 +89,8 @@ class PPOAgent:
         if self.temperature > 0:  # the largest of logits with Gumbel noise is a draw from softmax
             scores = scores / self.temperature + rng.gumbel(size=scores.shape)
         legal: NDArray[Any] = np.where(action_mask(states), scores, -np.inf)
-        return legal.argmax(1)  # type: ignore[no-any-return]
+        actions: NDArray[np.int64] = legal.argmax(1)
+        return actions
 
     def logits(self, observations: NDArray[Any]) -> NDArray[np.float32]:
         """The network: observations (B, ...) to logits float32 (B, A), illegal ones included."""

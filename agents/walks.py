@@ -53,11 +53,11 @@ def cells_where(chosen: Callable[[int, int], bool]) -> np.uint64:
 def _around(distance: int) -> NDArray[np.uint64]:
     """For each cell, the bitboard of those at most `distance` steps away, itself left out."""
     squares = (divmod(cell, BOARD_SIZE)[::-1] for cell in range(NUM_CELLS))
-    boards = [
-        cells_where(lambda x, y, cx=cx, cy=cy: 0 < abs(x - cx) + abs(y - cy) <= distance)  # type: ignore[misc]
-        for cx, cy in squares
-    ]
-    return np.array(boards, np.uint64)
+
+    def around(cx: int, cy: int) -> np.uint64:
+        return cells_where(lambda x, y: 0 < abs(x - cx) + abs(y - cy) <= distance)
+
+    return np.array([around(*square) for square in squares], np.uint64)
 
 
 BESIDE: Final = _around(1)

@@ -19,10 +19,9 @@ asked for, and the legal actions of the two never overlap. This module knows geo
 
 from __future__ import annotations
 
-import operator
 from typing import Final
 
-from marrakech_env.spec import BOARD_SIZE
+from marrakech_env.spec import BOARD_SIZE, whole_number
 from marrakech_env.state import State, one_state
 from marrakech_env.tables import FIRST_CELL, SECOND_CELL
 
@@ -139,11 +138,8 @@ def _heading(state: State) -> int:
 
 def _checked(action: object) -> int:
     """The action as an int; True and False are no actions, although Python counts with them."""
-    try:
-        number = -1 if isinstance(action, bool) else operator.index(action)  # type: ignore[arg-type]
-    except TypeError:
-        number = -1
-    if not 0 <= number < NUM_ACTIONS:
+    number = whole_number(action)
+    if number is None or not 0 <= number < NUM_ACTIONS:
         raise ValueError(
             f"action {action!r} is not allowed; allowed: a whole number 0..{NUM_ACTIONS - 1} "
             f"({', '.join(ACTION_NAMES[:FIRST_PLACEMENT])}, then side-turn such as "

@@ -9,7 +9,6 @@ them costs several times as much as the rules.
 
 from __future__ import annotations
 
-import operator
 from collections.abc import Iterator
 from typing import Any, Final
 
@@ -26,7 +25,7 @@ from marrakech_env.notation import format_position, parse_start, position_option
 from marrakech_env.observation import find_form
 from marrakech_env.render.mode import RENDER_MODES, Picture, checked_render_mode, picture
 from marrakech_env.rewards import check_scheme, final_rewards, margins
-from marrakech_env.spec import RuleSet, resolve_rules
+from marrakech_env.spec import RuleSet, resolve_rules, whole_number
 from marrakech_env.state import OVER, STATE, Int, States, write_rules
 
 Observation = dict[str, NDArray[Any]]
@@ -189,10 +188,10 @@ class RawEnv(AECEnv[str, Observation, int]):  # type: ignore[misc]  # no stubs
         if mover < 0:
             self._step_without_mover(action)
             return
-        number = _whole_number(action)
+        number = whole_number(action)
         mask = np.empty(NUM_ACTIONS, np.int8)
         following = _ILLEGAL
-        if 0 <= number < NUM_ACTIONS:
+        if number is not None and 0 <= number < NUM_ACTIONS:
             following = _step(self._states, self._clocks, number, mask)
         actor = self.agent_selection
         if following == mover:
@@ -251,9 +250,9 @@ class RawEnv(AECEnv[str, Observation, int]):  # type: ignore[misc]  # no stubs
         return self._margins - before
 
     def _describe_illegal(self, action: Any) -> str:
-        number = _whole_number(action)
+        number = whole_number(action)
         legal = ", ".join(map(str, np.flatnonzero(rules.action_mask(self._states)[0])))
-        shown = repr(action) if number == _ILLEGAL else number
+        shown = repr(action) if number is None else number
         return (
             f"game 0: action {shown} of {self.agent_selection} is not legal; legal actions: {legal}"
         )
@@ -385,16 +384,6 @@ _SET_BY_RESET: Final = (
 def _no_action() -> dict[str, NDArray[np.int8]]:
     """The info of an agent that is not to act, terminated ones included."""
     return {"action_mask": np.zeros(NUM_ACTIONS, np.int8)}
-
-
-def _whole_number(action: Any) -> int:
-    """The action as an int; `_ILLEGAL` where it is no whole number."""
-    if isinstance(action, bool):
-        return _ILLEGAL
-    try:
-        return operator.index(action)
-    except TypeError:
-        return _ILLEGAL
 
 
 @kernel

@@ -21,7 +21,7 @@ from collections.abc import Callable
 from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from pathlib import Path
 from types import ModuleType
-from typing import Any, Final, Protocol, TypeAlias, runtime_checkable
+from typing import Any, Final, Protocol, TypeAlias, cast, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -236,7 +236,7 @@ def _as_agent(found: Any, spec: str) -> Agent:
                 f"{_told(error)}"
             ) from error
     if callable(getattr(found, "act", None)):
-        return found  # type: ignore[no-any-return]
+        return cast(Agent, found)
     if callable(found):
         return FunctionAgent(found)
     raise ValueError(

@@ -17,7 +17,6 @@ or among 8192, and two matches with one seed see the same dice.
 
 from __future__ import annotations
 
-import operator
 import secrets
 from typing import Final
 
@@ -26,7 +25,7 @@ from numpy.typing import NDArray
 
 from marrakech_env import game
 from marrakech_env.compile import kernel
-from marrakech_env.spec import DIE, FACING_RULES, FACINGS
+from marrakech_env.spec import DIE, FACING_RULES, FACINGS, whole_number
 from marrakech_env.state import (
     ALTERNATE,
     LAY,
@@ -70,10 +69,9 @@ def checked_seed(seed: int | None) -> int:
     """
     if seed is None:
         return secrets.randbits(63)
-    try:
-        number = operator.index(seed)
-    except TypeError:
-        raise ValueError(f"a seed is a whole number or None, not {seed!r}") from None
+    number = whole_number(seed)
+    if number is None:
+        raise ValueError(f"a seed is a whole number or None, not {seed!r}")
     if not 0 <= number < 2**64:
         raise ValueError(f"a seed lies in 0..2**64-1, not {number}")
     return number

@@ -10,7 +10,7 @@ import operator
 from collections.abc import Mapping
 from dataclasses import dataclass, fields
 from types import MappingProxyType
-from typing import Final
+from typing import Any, Final
 
 BOARD_SIZE: Final = 7
 NUM_CELLS: Final = BOARD_SIZE * BOARD_SIZE
@@ -195,10 +195,10 @@ def check_num_players(num_players: int) -> None:
         raise ValueError(f"num_players must be 2, 3 or 4, not {num_players!r}")
 
 
-def whole_number(value: object) -> int | None:
+def whole_number(value: Any) -> int | None:
     """A value as an int; None where it is no whole number, and for True and False."""
     try:
-        return None if isinstance(value, bool) else operator.index(value)  # type: ignore[arg-type]
+        return None if isinstance(value, bool) else operator.index(value)
     except TypeError:
         return None
 

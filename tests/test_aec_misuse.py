@@ -55,7 +55,7 @@ def test_every_kind_of_whole_number_is_an_action(action):
         ({"rules": "offical"}, "unknown preset 'offical'; known: official, boardgamearena"),
         ({"observation": "pixels"}, "'pixels'; known: planes, flat, features"),
         ({"reward": "sparse"}, "'sparse'; known: win, score, dense"),
-        ({"render_mode": "svg"}, "'svg'; known: human, ansi, rgb_array"),
+        ({"render_mode": "svg"}, "'svg'; known: None, human, ansi, rgb_array"),
     ],
 )
 @pytest.mark.parametrize("make", [env, raw_env])
