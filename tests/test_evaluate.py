@@ -220,7 +220,7 @@ def test_ctrl_c_before_the_first_deal_says_so(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "too few agents"),
+        ([], "no agents given"),
         (["random"], "two agents, or one and a field"),
         (["random", "nobody"], "unknown agent 'nobody'; known names: expectimax, greedy"),
         (["random", "random", "--games", "0"], "games must be at least 1, not 0"),
