@@ -38,6 +38,7 @@ from marrakech_env.opponents import (
 from marrakech_env.rewards import check_scheme, final_rewards, margins
 from marrakech_env.spec import RuleSet
 from marrakech_env.state import OVER, Int, Record, States
+from marrakech_env.stores import bytes_of, put_mask
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -414,6 +415,7 @@ def _play(
         How many of the listed games wait for an agent, whose number is in `awaited`.
     """
     waiting = 0
+    rows = bytes_of(mask)
     for j in range(len(games)):
         i = games[j]
         state: Record = states[i]
@@ -440,7 +442,5 @@ def _play(
             action = uniform_choice(state, clocks[i])
         awaited[i] = agent
         waiting += agent != CALLER
-        bits = game.legal_actions(state)
-        for k in range(mask.shape[1]):
-            mask[i, k] = bits >> np.uint32(k) & np.uint32(1)
+        put_mask(rows, i, game.legal_actions(state))
     return waiting
