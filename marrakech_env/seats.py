@@ -149,7 +149,8 @@ class SeatedBatch:
         assert agent is not None
         assert rng is not None
         try:
-            actions = agent.act(self.batch.states[games], rng)
+            # NumPy's `states[games]` copies records field by field, in 30 times the time.
+            actions = agent.act(self.batch.states.take(games), rng)
         except Exception as error:
             error.add_note(f"raised by the opponent {name!r}")
             raise
@@ -340,7 +341,7 @@ class SeatedBatch:
     def final_observations(self) -> NDArray[Any]:
         """A new array (E, ...): what the last step's `actors` see at the ends of their games."""
         out = np.empty((len(self.ended), *self._shape), self._form.dtype)
-        states, observers = self.batch.final_states[self.ended], self.actors[self.ended]
+        states, observers = self.batch.final_states.take(self.ended), self.actors[self.ended]
         self._form.fill(states, self._all[: len(self.ended)], observers, out)
         return out
 
@@ -360,7 +361,7 @@ class SeatedBatch:
         return {
             "final_scores": batch.final_scores[ended],
             "final_shares": batch.final_shares[ended],
-            "final_ranks": rules.ranks(batch.final_states[ended]),
+            "final_ranks": rules.ranks(batch.final_states.take(ended)),
             "rewards": self.rewards[ended],
             "player": self.actors[ended],
             "opponents": names,
