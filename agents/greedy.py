@@ -138,19 +138,26 @@ def _expected_income(state: Record, board: Record, heading: Int, payer: Int, pla
     money = np.int64(state.money[payer])
     least, at_best, total = np.inf, 0.0, 0.0
     for steering in range(NUM_STEERINGS):
-        toll, income = 0.0, 0.0
-        for k in range(MAX_STEPS):
-            cell = LANDINGS[heading, steering, k] >> 2
-            owner = board.owner[cell]
-            if owner != payer:
-                bill = ROLL_CHANCE[k] * _bill(np.int64(board.size[cell]), money)
-                toll += bill
-                if owner == player:
-                    income += bill
+        toll, income = _walk_of(board, heading, steering, payer, player, money)
         total += income
         if toll < least:
             least, at_best = toll, income
     return AT_BEST * at_best + ON_AVERAGE * total / NUM_STEERINGS
+
+
+@kernel
+def _walk_of(
+    board: Record, heading: Int, steering: Int, payer: Int, player: Int, money: Int
+) -> tuple[float, float]:
+    """What `payer` can expect to owe in a walk, and what of it goes to `player`."""
+    toll, income = 0.0, 0.0
+    for k in range(MAX_STEPS):
+        cell = LANDINGS[heading, steering, k] >> 2
+        owner = board.owner[cell]
+        bill = ROLL_CHANCE[k] * _bill(np.int64(board.size[cell]), money)
+        toll += bill if owner != payer else 0.0  # branches that nobody can foretell are dear
+        income += bill if owner == player else 0.0
+    return toll, income
 
 
 @kernel
@@ -195,6 +202,8 @@ def _best_placement(state: Record, board: Record) -> Int:
     # 49 of those of the other players ends there.
     turns = turns_left(state) - 1
     prospect = turns * (state.num_players - 1) / (state.num_players * NUM_CELLS)
+    if payer != NOBODY:
+        _look_ahead(state, board, heading, payer)
     legal = game.legal_placements(state)
     best, most = 0, -np.inf
     for placement in range(NUM_PLACEMENTS):
@@ -231,6 +240,21 @@ def _weight(rival: Int, leader: Int, rivals: Int) -> float:
 
 
 @kernel
+def _look_ahead(state: Record, board: Record, heading: Int, payer: Int) -> None:
+    """Writes what each steering of the next walk brings as long as no rug changes it."""
+    player, money = np.int64(state.player), np.int64(state.money[payer])
+    for steering in range(NUM_STEERINGS):
+        toll, income = _walk_of(board, heading, steering, payer, player, money)
+        board.tolls[steering], board.incomes[steering] = toll, income
+        ends, met = np.uint64(0), np.uint64(0)
+        for k in range(MAX_STEPS):
+            cell = np.int64(LANDINGS[heading, steering, k] >> 2)
+            ends |= game.cell_bit(cell)
+            met |= board.patch[cell]
+        board.ends[steering], board.met[steering] = ends, met
+
+
+@kernel
 def _income_with_rug(
     state: Record, board: Record, heading: Int, payer: Int, patch: Int, rug: Int
 ) -> float:
@@ -240,19 +264,23 @@ def _income_with_rug(
     first, last = (1, 2) if state.flags & STEER_AT_END else (0, NUM_STEERINGS)
     least, at_best, total = np.inf, 0.0, 0.0
     for steering in range(first, last):
+        if not (patch & board.ends[steering] or rug & board.met[steering]):
+            toll, income = board.tolls[steering], board.incomes[steering]
+            total += income
+            if toll < least:
+                least, at_best = toll, income
+            continue
         toll, income = 0.0, 0.0
         for k in range(MAX_STEPS):
             cell = np.int64(LANDINGS[heading, steering, k] >> 2)
             owner, size = np.int64(board.owner[cell]), np.int64(board.size[cell])
-            if patch & game.cell_bit(cell):
-                owner, size = player, patch_size
-            elif board.patch[cell] & rug:
+            is_patch = patch & game.cell_bit(cell) != 0
+            if board.patch[cell] & rug and not is_patch:
                 size = game.popcount(game.region(board.patch[cell] & ~rug, cell))
-            if owner != payer:
-                bill = ROLL_CHANCE[k] * _bill(size, money)
-                toll += bill
-                if owner == player:
-                    income += bill
+            owner, size = (player, patch_size) if is_patch else (owner, size)
+            bill = ROLL_CHANCE[k] * _bill(size, money)
+            toll += bill if owner != payer else 0.0
+            income += bill if owner == player else 0.0
         total += income
         if toll < least:
             least, at_best = toll, income

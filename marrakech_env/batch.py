@@ -17,6 +17,7 @@ from marrakech_env.notation import parse_start
 from marrakech_env.observation import Form, find_form
 from marrakech_env.spec import RuleSet, resolve_rules, whole_number
 from marrakech_env.state import OVER, STATE, Int, Record, States, write_rules
+from marrakech_env.stores import bytes_of, put_mask
 
 IntArray = NDArray[np.int64]
 
@@ -212,11 +213,10 @@ class Batch:
 def _is_int64(actions: Any, games: IntArray) -> bool:
     """Whether actions already have the one form that the kernel takes."""
     return (
-        isinstance(actions, np.ndarray)
-        and actions.dtype == np.int64
+        type(actions) is np.ndarray
+        and actions.dtype is games.dtype
         and actions.shape == games.shape
-        and actions.flags.c_contiguous
-        and actions.flags.writeable
+        and actions.flags.carray
     )
 
 
@@ -240,11 +240,9 @@ def _first_illegal(mask: NDArray[np.bool_], games: IntArray, actions: IntArray) 
 
 @kernel
 def _fill_masks(states: States, games: IntArray, mask: NDArray[np.bool_]) -> None:
-    for j in range(len(games)):
-        i = games[j]
-        bits = game.legal_actions(states[i])
-        for action in range(NUM_ACTIONS):
-            mask[i, action] = bits >> np.uint32(action) & np.uint32(1)
+    rows = bytes_of(mask)
+    for i in games:
+        put_mask(rows, i, game.legal_actions(states[i]))
 
 
 @kernel
@@ -273,6 +271,7 @@ def _step_games(
             done[i] = False
             scores[i] = 0
             shares[i] = 0.0
+    rows = bytes_of(mask)
     for j in range(len(games)):
         i = games[j]
         state: Record = states[i]
@@ -284,7 +283,5 @@ def _step_games(
                 scores[i, player] = game.score(state, player)
                 shares[i, player] = game.winner_share(state, player)
             chance.start_next(states, i, template, clocks)
-        bits = game.legal_actions(state)
-        for action in range(NUM_ACTIONS):
-            mask[i, action] = bits >> np.uint32(action) & np.uint32(1)
+        put_mask(rows, i, game.legal_actions(state))
     return -1

@@ -136,6 +136,21 @@ def start_next(states: States, i: Int, template: States, clocks: NDArray[np.void
 
 
 @kernel
+def draw(state: Record, clock: Record) -> Int:
+    """Draws the outcome of the coming decision, as `game.step` takes it; moves the clock."""
+    lays = state.phase == LAY
+    u = uniform(clock.key, clock.turn, NEXT_COLOUR if lays else DIE_ROLL)
+    if lays and game.has_two_colours(state):
+        lower, upper = game.next_colour_weights(state)
+        if lower + upper == 0:
+            return -1
+        return 2 * np.int64(state.player) + (0 if u * (lower + upper) < lower else 1)
+    walks = not lays and not (state.phase == STEER and state.flags & STEER_AT_END)
+    clock.turn += walks
+    return np.int64(DIE_FACES[np.uint64(u * _NUM_FACES)]) if walks else -1
+
+
+@kernel
 def advance(state: Record, action: Int, clock: Record) -> None:
     """Draws the chance of one legal decision and takes it, in place.
 
@@ -144,16 +159,4 @@ def advance(state: Record, action: Int, clock: Record) -> None:
         action: A legal action of it.
         clock: Its clock, a record of CLOCK.
     """
-    if state.phase == LAY:
-        lower, upper = game.next_colour_weights(state)
-        colour: Int = -1
-        if lower + upper > 0:
-            first = uniform(clock.key, clock.turn, NEXT_COLOUR) * (lower + upper) < lower
-            colour = 2 * np.int64(state.player) + (0 if first else 1)
-        game.step(state, action, colour)
-    elif state.phase == STEER and state.flags & STEER_AT_END:
-        game.step(state, action, -1)
-    else:
-        face = DIE_FACES[np.int64(uniform(clock.key, clock.turn, DIE_ROLL) * _NUM_FACES)]
-        game.step(state, action, np.int64(face))
-        clock.turn += 1
+    game.step(state, action, draw(state, clock))

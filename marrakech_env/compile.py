@@ -3,13 +3,15 @@
 Numba keeps compiled kernels beside the source, or in a folder of the user where the installation
 is read-only; `NUMBA_CACHE_DIR` names another folder. Two things are added here: a kernel is
 compiled anew when *any* source file of the package changed (Numba itself looks only at the
-kernel's own file, although kernels inline each other across files), and a damaged or unwritable
-cache costs time, never the run.
+kernel's own file, although kernels inline each other across files), a damaged or unwritable cache
+costs time, never the run, and of many processes that start at once with an empty cache one compiles
+a kernel while the others wait for it.
 """
 
 from __future__ import annotations
 
 import contextlib
+import os
 import sys
 import threading
 import time
@@ -20,10 +22,15 @@ from typing import Any, Final, TypeVar, cast
 import numba
 from numba.core.caching import FunctionCache
 
+if sys.platform != "win32":  # there every process compiles for itself
+    import fcntl
+
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 PATIENCE: Final = 2.0
 """Seconds of compiling after which a line on stderr tells the user what he is waiting for."""
+LONGEST_WAIT: Final = 120.0
+"""Seconds that a process waits for another one that compiles the same kernel, then it compiles."""
 
 
 def kernel(function: _Function) -> _Function:
@@ -81,6 +88,43 @@ class _CompileClock:
         )
 
 
+class _Lock:
+    """What one process holds while it compiles a kernel; gone with the process that holds it.
+
+    A kernel calls only kernels that do not call it, so nobody waits in a circle.
+    """
+
+    def __init__(self, path: Path) -> None:
+        self._path = path
+        self._file: int | None = None
+
+    def acquire(self) -> None:
+        """Waits for the lock, at most `LONGEST_WAIT`; goes on without it where none can be had."""
+        if sys.platform == "win32" or self._file is not None:
+            return
+        deadline = time.monotonic() + LONGEST_WAIT
+        with contextlib.suppress(OSError):  # a read-only folder, or no locks on this file system
+            file = os.open(self._path, os.O_RDWR | os.O_CREAT, 0o644)
+            while True:
+                try:
+                    fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                    self._file = file
+                    return
+                except BlockingIOError:
+                    if time.monotonic() > deadline:
+                        break
+                    time.sleep(0.05)
+                except OSError:
+                    break
+            os.close(file)
+
+    def release(self) -> None:
+        """Lets the next process go on."""
+        if self._file is not None:
+            os.close(self._file)
+            self._file = None
+
+
 class _PackageCache(FunctionCache):
     """Numba's cache of one kernel, kept fresh by the stamp of its whole package."""
 
@@ -90,22 +134,32 @@ class _PackageCache(FunctionCache):
         for folder in folders - _stamps.keys():
             _stamps[folder] = _package_stamp(folder)
         self._cache_file._source_stamp = tuple(_stamps[folder] for folder in sorted(folders))
+        self._lock = _Lock(Path(self._cache_file._index_path + ".lock"))
 
     def load_overload(self, sig: Any, target_context: Any) -> Any:
-        try:
-            loaded = super().load_overload(sig, target_context)
-        except Exception:  # a damaged file can raise anything from inside pickle
-            loaded = None
-            with contextlib.suppress(OSError):
-                self.flush()
+        loaded = self._load(sig, target_context)
         if loaded is None:
             _clock.start()
+            self._lock.acquire()
+            loaded = self._load(sig, target_context)  # another process may have compiled it
+            if loaded is not None:
+                self._lock.release()
+                _clock.stop()
         return loaded
+
+    def _load(self, sig: Any, target_context: Any) -> Any:
+        try:
+            return super().load_overload(sig, target_context)
+        except Exception:  # a damaged file can raise anything from inside pickle
+            with contextlib.suppress(OSError):
+                self.flush()
+            return None
 
     def save_overload(self, sig: Any, data: Any) -> None:
         _clock.stop()
         with contextlib.suppress(OSError):  # a full disk, or a folder that went away
             super().save_overload(sig, data)
+        self._lock.release()
 
 
 _HERE: Final = Path(__file__).resolve().parent

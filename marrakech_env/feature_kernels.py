@@ -15,7 +15,6 @@ from marrakech_env import game
 from marrakech_env.compile import kernel
 from marrakech_env.features import FEATURES, LOW_MONEY, LOW_TURNS, MAX_LATE_MARGIN, WINDOW
 from marrakech_env.regions import (
-    CHANCE,
     CHANCES,
     ENDS,
     EVEN,
@@ -25,13 +24,19 @@ from marrakech_env.regions import (
     OWN,
     THIRD,
     WALKERS,
+    WAYS,
+    WHOLE,
     WORK,
+    amount,
+    amount_of_two,
+    due_of,
+    find_bills,
     find_choice,
-    find_dues,
     find_regions,
     find_walkers,
     heading_after,
     try_placement,
+    ways,
 )
 from marrakech_env.schema import factor_table, offset_table
 from marrakech_env.spec import BOARD_SIZE, NUM_CELLS
@@ -56,7 +61,7 @@ Real: TypeAlias = Any
 
 def fill_features(states: States, games: IntArray, players: IntArray, out: Row) -> None:
     """Writes the features of some games into their rows; see `observation.Form.fill`."""
-    _fill(states, games, players, out, np.zeros(1, WORK), CHANCES)
+    _fill(states, games, players, out, np.zeros(1, WORK))
 
 
 # -------------------------------------------------------------------------------------- tables
@@ -81,8 +86,18 @@ _WINDOW = np.array([_cells_around(h, _SQUARE) for h in range(NUM_HEADINGS)], np.
 _NEAR = np.array([_cells_around(4 * cell, _DIAMOND) for cell in range(NUM_CELLS)], np.uint8)
 """uint8 (49, 12): the cells at most two steps from a cell, which a rug laid there can cover."""
 
+_RUGS = np.array(
+    [
+        [(1 << int(a) | 1 << int(b)) if a >= 0 else 0 for a, b in zip(*cells, strict=True)]
+        for cells in zip(FIRST_CELL, SECOND_CELL, strict=True)
+    ],
+    np.uint64,
+)
+"""uint64 (196, 12): the squares of a rug laid with Assam at a heading, none beyond the board."""
+
 _OFFSETS, _FACTORS = offset_table(FEATURES), factor_table(FEATURES)
-_FACES = len(CHANCE)
+_FACES = len(WAYS)
+_SIXTHS, _EIGHTEENTHS = np.float32(WHOLE[0]), np.float32(WHOLE[NUM_STEERINGS])
 _ONE, _ROW = np.uint64(1), np.uint64(BOARD_SIZE)
 _EDGE = np.uint64(
     sum(1 << c for c in range(NUM_CELLS) if {0, BOARD_SIZE - 1} & set(divmod(c, BOARD_SIZE)))
@@ -99,7 +114,6 @@ def _fill(
     players: IntArray,
     out: NDArray[np.float32],
     works: NDArray[np.void],
-    both_chances: NDArray[np.float32],
 ) -> None:
     work = works[0]
     for j in range(len(games)):
@@ -108,11 +122,11 @@ def _fill(
         to, factors = _OFFSETS[state.num_players], _FACTORS[state.num_players]
         row = out[games[j] * to.total : (games[j] + 1) * to.total]
         heading = 4 * np.int64(state.assam) + state.facing
-        chances = both_chances[0 if state.phase == WALK else 1]
+        chances = CHANCES[0 if state.phase == WALK else 1, heading]
         for k in range(to.total):
             row[k] = 0
         find_walkers(state, observer, work)
-        find_regions(state, observer, heading, work, chances)
+        find_regions(state, observer, work, chances)
         _write_facts(state, observer, work, row, to)
         _write_window(state, observer, heading, work, row, to)
         if state.phase != OVER:
@@ -189,55 +203,65 @@ def _write_ahead(state: Record, observer: Int, work: Record, row: Row, to: Offse
     for walk in range(NUM_WALKS):
         k = NUM_STEERINGS + walk
         if work.walkers[walk] == observer:
-            row[to.income + walk] = -before[WALKERS, k] - before[THIRD, k]
+            row[to.income + walk] = -amount_of_two(before, WALKERS, THIRD, k)
         elif work.walkers[walk] >= 0:
-            row[to.income + walk] = before[OWN, k]
-    row[to.even_gain] = np.float32(work.other_walks) * before[OWN, EVEN]
-    row[to.even_cost] = np.float32(work.own_walks) * (before[WALKERS, EVEN] + before[THIRD, EVEN])
+            row[to.income + walk] = amount(before, OWN, k)
+    row[to.even_gain] = np.float32(work.other_walks) * amount(before, OWN, EVEN)
+    even_due = amount_of_two(before, WALKERS, THIRD, EVEN)
+    row[to.even_cost] = np.float32(work.own_walks) * even_due
     walker = work.walkers[0]
-    money = np.float32(state.money[walker]) if walker >= 0 else np.float32(0)
-    find_dues(state, observer, walker, work)
+    money: Int = np.int64(state.money[walker]) if walker >= 0 else 0
+    find_bills(state, observer, walker, work)
     for steering in range(NUM_STEERINGS):
         if state.phase == WALK and steering != 1:
             continue
-        row[to.ahead_own + steering] = before[OWN, steering]
-        row[to.ahead_others + steering] = before[WALKERS, steering] + before[THIRD, steering]
-        heading, ruin = heading_after(state, steering), np.float32(0)
+        row[to.ahead_own + steering] = amount(before, OWN, steering)
+        row[to.ahead_others + steering] = amount_of_two(before, WALKERS, THIRD, steering)
+        heading, ruin = heading_after(state, steering), np.uint32(0)
         for face in range(_FACES):
             cell = ENDS[heading, face]
             row[to.ahead + _FACES * steering + face] = work.size[cell]
-            ruin += CHANCE[face] * np.float32(work.dues[cell] > money)
-        row[to.ruin + steering] = ruin
+            ruin += WAYS[face] * np.uint32(due_of(work.bills[cell]) > money)
+        row[to.ruin + steering] = np.float32(ruin) / _SIXTHS
 
 
 @kernel
 def _write_steerings(state: Record, observer: Int, work: Record, row: Row, to: Offsets) -> None:
     """What follows from each steering: `steer_...`."""
     walker, before = work.walkers[0], work.before
-    find_dues(state, observer, work.walkers[1], work)
+    find_bills(state, observer, work.walkers[1], work)
     own, others = game.board_of(state, observer), _board_of_others(state, observer)
     for steering in range(NUM_STEERINGS):
-        row[to.steer_income + steering] = before[OWN, steering]
+        row[to.steer_income + steering] = amount(before, OWN, steering)
         if walker == observer:
-            row[to.steer_income + steering] = -before[WALKERS, steering] - before[THIRD, steering]
+            row[to.steer_income + steering] = -amount_of_two(before, WALKERS, THIRD, steering)
         start = heading_after(state, steering)
+        follows, follows_best, shift = 0, 0, 0
+        near_own, near_others, near_squares = np.float32(0), np.float32(0), np.float32(0)
         for face in range(_FACES):
             heading = np.int64(WALK_TABLE[face + 1, start])
             for turn in range(NUM_STEERINGS):
                 find_choice(work, turn, (heading & ~3) | ((heading + turn + 3) & 3))
-            mean, cheapest = _mean_and_cheapest(work)
-            most, least, count = np.int32(0), np.int32(0), np.int32(0)
-            for k in range(_NEAR.shape[1]):
+            total, cheapest = _total_and_cheapest(work)
+            ways_here = np.int32(WAYS[face])
+            follows += ways_here * total
+            follows_best += ways_here * cheapest
+            most, least, count = np.float32(0), np.float32(0), np.float32(0)
+            for k in range(_NEAR.shape[1]):  # floats, of which the compiler makes no branches
                 size = work.size[_NEAR[heading >> 2, k]]
-                most, least = max(most, size), min(least, size)
-                count += size < 0
-            row[to.steer_next + steering] += CHANCE[face] * mean
-            row[to.steer_next_best + steering] += CHANCE[face] * cheapest
-            row[to.steer_near_own + steering] += CHANCE[face] * np.float32(most)
-            row[to.steer_near_others + steering] -= CHANCE[face] * np.float32(least)
-            row[to.steer_near_squares + steering] += CHANCE[face] * np.float32(count)
-            shift = np.float32(_largest_shift(state, heading, own, others))
-            row[to.steer_shift + steering] += CHANCE[face] * shift
+                most = size if size > most else most
+                least = size if size < least else least
+                count += np.float32(1) if size < 0 else np.float32(0)
+            near_own += np.float32(ways_here) * most
+            near_others -= np.float32(ways_here) * least
+            near_squares += np.float32(ways_here) * count
+            shift += ways_here * _largest_shift(state, heading, own, others)
+        row[to.steer_next + steering] = np.float32(follows) / (_SIXTHS * _EIGHTEENTHS)
+        row[to.steer_next_best + steering] = np.float32(follows_best) / (_SIXTHS * _SIXTHS)
+        row[to.steer_near_own + steering] = near_own / _SIXTHS
+        row[to.steer_near_others + steering] = near_others / _SIXTHS
+        row[to.steer_near_squares + steering] = near_squares / _SIXTHS
+        row[to.steer_shift + steering] = np.float32(shift) / _SIXTHS
     for first in range(to.steer_income, to.lay_legal, NUM_STEERINGS):
         mean = (row[first] + row[first + 1] + row[first + 2]) / np.float32(NUM_STEERINGS)
         for steering in range(NUM_STEERINGS):
@@ -255,39 +279,32 @@ def _board_of_others(state: Record, observer: Int) -> Bits:
 
 
 @kernel
-def _rug_at(heading: Int, placement: Int) -> Bits:
-    """The bitboard of a rug laid with Assam at a heading."""
-    first, second = FIRST_CELL[heading, placement], SECOND_CELL[heading, placement]
-    return game.cell_bit(np.int64(first)) | game.cell_bit(np.int64(second))
-
-
-@kernel
 def _largest_shift(state: Record, heading: Int, own: Bits, others: Bits) -> Int:
     """The most that a legal rug at a heading shifts, counted as `steer_shift` says."""
     legal = game.placements_at(state, heading >> 2, heading & 3)
     most: Int = 0
     for placement in range(NUM_PLACEMENTS):
-        if legal >> np.uint32(placement) & np.uint32(1):
-            rug = _rug_at(heading, placement)
-            most = max(most, game.popcount(rug & ~own) + game.popcount(rug & others))
+        is_legal = np.uint64(legal >> np.uint32(placement) & np.uint32(1))
+        rug = _RUGS[heading, placement] * is_legal  # no branch, which nobody could foretell
+        most = max(most, game.popcount(rug & ~own) + game.popcount(rug & others))
     return most
 
 
 @kernel
-def _mean_and_cheapest(work: Record) -> tuple[Real, Real]:
-    """The expected income over `work.choices`: steered at random, and to cost the walker least.
+def _total_and_cheapest(work: Record) -> tuple[Int, Int]:
+    """The incomes of `work.choices`, in sixths: their sum, and where the walker chooses.
 
-    Of steerings that cost him the same, he takes the one with less income for the observer: dues
-    are whole sixths here, and incomes stay far below a thousand sixths.
+    He takes the steering that costs him least, and of equals the one with less income for the
+    observer.
     """
-    total, lowest, at_lowest = np.float32(0), np.float32(np.inf), np.float32(0)
+    total, lowest, at_lowest = np.int32(0), np.int32(1 << 30), np.int32(0)
     for steering in range(NUM_STEERINGS):
         due, income = work.choices[steering, 0], work.choices[steering, 1]
         total += income
-        key = due + income / np.float32(1000)
+        key = (due << np.int32(12)) + income  # an income lies well within 12 bits
         at_lowest = income if key < lowest else at_lowest
         lowest = min(lowest, key)
-    return total / np.float32(NUM_STEERINGS), at_lowest
+    return total, at_lowest
 
 
 @kernel
@@ -296,7 +313,7 @@ def _write_placements(
     observer: Int,
     heading: Int,
     work: Record,
-    chances: NDArray[np.float32],
+    chances: NDArray[np.uint64],
     row: Row,
     to: Offsets,
 ) -> None:
@@ -325,25 +342,26 @@ def _write_placements(
         row[to.lay_region + placement] = squares
 
         for k in range(NUM_STEERINGS):
-            income, due = after[OWN, k], after[OWN, k] + after[THIRD, k]
-            if work.walkers[0] == observer:
-                due = after[WALKERS, k] + after[THIRD, k]
-                income = -due
+            own, theirs = ways(after, OWN, k), ways(after, WALKERS, k)
+            third = ways(after, THIRD, k)
+            is_own_walk = work.walkers[0] == observer
+            due = theirs + third if is_own_walk else own + third
+            income = -due if is_own_walk else own
             work.choices[k, 0], work.choices[k, 1] = due, income
         if work.walkers[0] >= 0:
-            mean, cheapest = _mean_and_cheapest(work)
-            row[to.lay_next + placement] = mean
-            row[to.lay_next_best + placement] = cheapest
-        row[to.lay_even_gain + placement] = np.float32(work.other_walks) * after[OWN, EVEN]
-        row[to.lay_even_cost + placement] = np.float32(work.own_walks) * (
-            after[WALKERS, EVEN] + after[THIRD, EVEN]
-        )
+            total, cheapest = _total_and_cheapest(work)
+            row[to.lay_next + placement] = np.float32(total) / _EIGHTEENTHS
+            row[to.lay_next_best + placement] = np.float32(cheapest) / _SIXTHS
+        even_gain = amount(after, OWN, EVEN)
+        even_due = amount_of_two(after, WALKERS, THIRD, EVEN)
+        row[to.lay_even_gain + placement] = np.float32(work.other_walks) * even_gain
+        row[to.lay_even_cost + placement] = np.float32(work.own_walks) * even_due
         for walk in range(1, NUM_WALKS):
             k = NUM_STEERINGS + walk
             if work.walkers[walk] == observer:
-                row[to.lay_cost + placement] += after[WALKERS, k] + after[THIRD, k]
+                row[to.lay_cost + placement] += amount_of_two(after, WALKERS, THIRD, k)
             elif work.walkers[walk] >= 0:
-                row[to.lay_gain + placement] += after[OWN, k]
+                row[to.lay_gain + placement] += amount(after, OWN, k)
     # Legal placements only hold anything so far, so sums run over all twelve.
     count = np.float32(game.popcount(np.uint64(legal)))
     for first in range(to.lay_region, to.window_colours, NUM_PLACEMENTS):

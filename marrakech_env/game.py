@@ -110,22 +110,26 @@ def rugs_left(state: Record, player: Int) -> Int:
 def colour_at(state: Record, cell: Int) -> Int:
     """The visible colour of a cell, -1 where it is empty."""
     bit = cell_bit(cell)
-    for colour in range(NUM_COLOURS):
-        if state.colour_boards[colour] & bit:
-            return colour
-    return -1
+    visible: Int = -1
+    for colour in range(NUM_COLOURS):  # no way out of the loop: nobody can foretell the colour
+        visible = colour if state.colour_boards[colour] & bit else visible
+    return visible
 
 
 @kernel
-def due(state: Record, player: Int, cell: Int) -> Int:
-    """What a seat owes for stopping on a cell, not limited by his money (rule 6)."""
+def toll(state: Record, player: Int, cell: Int) -> tuple[Int, Int]:
+    """What a seat owes for stopping on a cell, not limited by his money, and to whom (rule 6).
+
+    Returns:
+        The amount and the creditor; 0 and -1 on empty, own and neutral cells.
+    """
     colour = colour_at(state, cell)
     if colour < 0:
-        return 0
+        return 0, -1
     creditor = owner(state, colour)
     if creditor == player or state.eliminated[creditor]:
-        return 0
-    return popcount(region(state.colour_boards[colour], cell))
+        return 0, -1
+    return popcount(region(state.colour_boards[colour], cell)), creditor
 
 
 @kernel
@@ -181,14 +185,14 @@ def placements_at(state: Record, assam: Int, facing: Int) -> Bits:
 @kernel
 def is_over(state: Record) -> bool:
     """Whether the game is over by the facts, whoever is named to move (rule 9)."""
-    survivors, holders = 0, 0
-    for player in range(state.num_players):
-        if not state.eliminated[player]:
-            survivors += 1
-            holders += rugs_left(state, player) > 0
-    if survivors == 1 and not state.flags & PLAY_ON:
-        return True
-    return holders == 0
+    # Neither an eliminated player nor an unused seat holds a rug. All four seats are looked at
+    # without a branch.
+    rugs, eliminated = 0, 0
+    for k in range(MAX_PLAYERS):
+        rugs |= state.rugs[k]
+        eliminated += state.eliminated[k] > 0
+    is_alone = eliminated == state.num_players - 1 and not state.flags & PLAY_ON
+    return bool(is_alone or rugs == 0)
 
 
 @kernel
@@ -243,18 +247,17 @@ def walk(state: Record, steps: Int) -> None:
     state.assam = heading >> 2
     state.facing = heading & 3
     player = np.int64(state.player)
-    amount = due(state, player, state.assam)
+    amount, creditor = toll(state, player, heading >> 2)
     if amount > 0:
-        creditor = owner(state, colour_at(state, state.assam))
         paid = min(amount, np.int64(state.money[player]))
         state.money[player] -= paid
         state.money[creditor] += paid
         if paid < amount:
             eliminate(state, player)
-    if state.eliminated[player] or rugs_left(state, player) == 0:
-        pass_turn(state)
-    else:
+    if rugs_left(state, player) > 0:  # the eliminated have none
         state.phase = LAY
+    else:
+        pass_turn(state)
 
 
 @kernel
@@ -288,12 +291,11 @@ def lay(state: Record, placement: Int, next_colour: Int) -> None:
     # A rug that loses a half is linked no more, whichever of its two halves lies at the link.
     state.links_east &= ~(rug | rug >> _ONE)
     state.links_south &= ~(rug | rug >> _SEVEN)
-    if abs(first - second) == 1:
-        state.links_east |= north_west
-    else:
-        state.links_south |= north_west
-    if state.rugs[colour] > 0:  # a position text may put a player without rugs to lay
-        state.rugs[colour] -= 1
+    lies_east_west = abs(first - second) == 1
+    state.links_east |= north_west if lies_east_west else _ZERO
+    state.links_south |= _ZERO if lies_east_west else north_west
+    # A position text may put a player without rugs to lay.
+    state.rugs[colour] -= state.rugs[colour] > 0
     if has_two_colours(state):
         state.next_colour[player] = next_colour
 
@@ -307,10 +309,8 @@ def pass_turn(state: Record) -> None:
         return
     player: Int = np.int64(state.player)
     while True:
-        player += 1
-        if player >= state.num_players:
-            player = 0
-        if not state.eliminated[player] and rugs_left(state, player) > 0:
+        player = player + 1 if player + 1 < state.num_players else 0
+        if rugs_left(state, player) > 0:  # the eliminated have none
             break
     state.player = player
     state.phase = WALK if state.flags & STEER_AT_END else STEER
@@ -350,10 +350,14 @@ def winner_share(state: Record, player: Int) -> float:
     """The share of the win of a seat if the game ended now: 1/k among k winners (rule 10)."""
     if state.eliminated[player]:
         return 0.0
+    own = standing(state, player)
     winners = 0
     for other in range(state.num_players):
-        winners += rank(state, other) == 1
-    return 1.0 / winners if rank(state, player) == 1 else 0.0
+        theirs = standing(state, other)
+        if theirs > own:
+            return 0.0
+        winners += theirs == own
+    return 1.0 / winners
 
 
 @kernel

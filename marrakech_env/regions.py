@@ -9,16 +9,16 @@ is walk 0. Cell `NOWHERE` is beyond the board; its size is 0.
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from marrakech_env import game
 from marrakech_env.compile import kernel
-from marrakech_env.spec import BOARD_SIZE, MAX_PLAYERS, NUM_CELLS, NUM_COLOURS
+from marrakech_env.spec import BOARD_SIZE, DIE, MAX_PLAYERS, NUM_CELLS, NUM_COLOURS
 from marrakech_env.state import LAY, OVER, STEER, STEER_AT_END, Bits, Int, Record
-from marrakech_env.tables import DIE_PROBABILITY, FIRST_CELL, NUM_HEADINGS, SECOND_CELL, WALK
+from marrakech_env.tables import FIRST_CELL, NUM_HEADINGS, SECOND_CELL, WALK
 
 NUM_WALKS: Final = 4
 """How many walks from now are looked at."""
@@ -28,19 +28,19 @@ NUM_CHANCES: Final = EVEN + 1
 """Columns of `CHANCES`: one a steering, one a walk, and EVEN."""
 NOWHERE: Final = NUM_CELLS
 NO_REGION: Final = 255
+_HALF: Final = 16
+Real: TypeAlias = Any
 OWN, WALKERS, THIRD = range(3)
 """Whose a region is: the observer's, the seat's that takes walk 0, or somebody else's."""
 
 WORK: Final = np.dtype(
     [
-        ("sums", np.float32, (NUM_CELLS, NUM_CHANCES)),  # chances to end in each region
-        ("patch", np.float32, (NUM_CHANCES,)),  # the same of a region that comes into being
-        ("before", np.float32, (3, NUM_CHANCES)),  # size * chances, summed over OWN, WALKERS, THIRD
-        ("after", np.float32, (3, NUM_CHANCES)),  # the same once a rug was laid
-        ("size", np.int32, (NUM_CELLS + 1,)),  # size of each square
-        ("dues", np.float32, (NUM_CELLS,)),  # of one walker on each square, see `find_dues`
-        ("incomes", np.float32, (NUM_CELLS,)),  # of the observer, if that walker stops there
-        ("choices", np.float32, (NUM_STEERINGS, 2)),  # expected due and income of each steering
+        ("sums", np.uint64, (NUM_CELLS, 2)),  # chances to end in each region, packed
+        ("before", np.uint64, (3, 2)),  # squares * chances, summed over OWN, WALKERS, THIRD
+        ("after", np.uint64, (3, 2)),  # the same once a rug was laid
+        ("size", np.float32, (NUM_CELLS + 1,)),  # size of each square
+        ("bills", np.uint32, (NUM_CELLS,)),  # of one walker on each square, see `find_bills`
+        ("choices", np.int32, (NUM_STEERINGS, 2)),  # due and income of each steering, in sixths
         ("region_of", np.uint8, (NUM_CELLS,)),  # region of each square, or NO_REGION
         ("bits", np.uint64, (NUM_CELLS,)),  # bitboard of each region
         ("squares", np.int64, (NUM_CELLS,)),  # squares of each region
@@ -62,49 +62,70 @@ def _frozen(table: NDArray[Any]) -> NDArray[Any]:
     return table
 
 
-def _walked(values: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The expected value where a walk straight on ends, from each heading: (196, ...)."""
-    expected = np.zeros_like(values)
-    for steps in range(1, len(DIE_PROBABILITY)):
-        expected += DIE_PROBABILITY[steps] * values[WALK[steps]]
-    return expected
+def _walked(counts: NDArray[np.int64]) -> NDArray[np.int64]:
+    """From each heading, what a walk straight on leads to, summed over the faces: (196, ...)."""
+    total = np.zeros_like(counts)
+    for steps in DIE:
+        total += counts[WALK[steps]]
+    return total
 
 
-def _steered(values: NDArray[np.float64]) -> list[NDArray[np.float64]]:
-    """The values of the headings after turning left, not at all and right."""
+def _steered(counts: NDArray[np.int64]) -> list[NDArray[np.int64]]:
+    """The counts of the headings after turning left, not at all and right."""
     headings = np.arange(NUM_HEADINGS)
-    return [values[headings // 4 * 4 + (headings + turn) % 4] for turn in (3, 0, 1)]
+    return [counts[headings // 4 * 4 + (headings + turn) % 4] for turn in (3, 0, 1)]
 
 
-def _build_chances() -> NDArray[np.float32]:
+def _build_chances() -> NDArray[np.uint64]:
     """`chances[steered, heading, cell]`, see `CHANCES`."""
-    chances = np.zeros((2, NUM_HEADINGS, NUM_CELLS, NUM_CHANCES), np.float32)
-    ends = np.repeat(np.eye(NUM_CELLS), 4, axis=0)  # from each heading: on its own cell for sure
+    counts = np.zeros((2, NUM_HEADINGS, NUM_CELLS, NUM_CHANCES), np.int64)
+    ends = np.repeat(np.eye(NUM_CELLS, dtype=np.int64), 4, axis=0)  # each heading: its own cell
     by_steering = _steered(_walked(ends))
-    chances[0, :, :, 1] = by_steering[1]
+    counts[0, :, :, 1] = by_steering[1]
     for steering in range(NUM_STEERINGS):
-        chances[1, :, :, steering] = by_steering[steering]
+        counts[1, :, :, steering] = by_steering[steering]
     for column in range(NUM_STEERINGS, EVEN):
         straight = _walked(ends)
-        ends = np.mean(_steered(straight), axis=0)
-        chances[0, :, :, column] = straight
-        chances[1, :, :, column] = ends
-    chances[..., EVEN] = 1 / NUM_CELLS
-    return _frozen(chances)
+        ends = np.sum(_steered(straight), axis=0)
+        counts[0, :, :, column] = NUM_STEERINGS * straight
+        counts[1, :, :, column] = ends
+    counts[..., EVEN] = 1
+    packed = np.zeros((*counts.shape[:-1], 2), np.uint64)
+    for column, (word, shift) in enumerate(zip(_WORD, _SHIFT, strict=True)):
+        packed[..., word] |= counts[..., column].astype(np.uint64) << shift
+    return _frozen(packed)
 
+
+WHOLE: Final = np.array(
+    [len(DIE)] * NUM_STEERINGS
+    + [(NUM_STEERINGS * len(DIE)) ** walks for walks in range(1, NUM_WALKS + 1)]
+    + [NUM_CELLS]
+)
+"""What chances are counted in, by column: sixths, then powers of eighteenths, then 49ths."""
+_WORD: Final = np.array([0, 0, 0, 1, 0, 1, 1, 0])
+_BITS: Final = np.array([int(NUM_CELLS * whole).bit_length() for whole in WHOLE], np.uint64)
+_SHIFT: Final = np.array(
+    [sum(b for b, w in zip(_BITS[:k], _WORD[:k], strict=True) if w == _WORD[k]) for k in range(8)],
+    np.uint64,
+)
+_MASK: Final = (np.uint64(1) << _BITS) - np.uint64(1)
+"""Where the count of a column lies, with room for 49 times the whole: word, bits, lowest bit."""
 
 CHANCES: Final = _build_chances()
-"""float32 (2, 196, 49, 8): how likely a walk ends on a cell, from a heading. Columns 0 to 2: walk 0
+"""uint64 (2, 196, 49, 2): how likely a walk ends on a cell, from a heading. Columns 0 to 2: walk 0
 after each steering; 3 to 6: the walks 0 to 3, each steering as likely as the others; EVEN: a walk
-that ends on all 49 cells alike. In the first half of the table walk 0 goes straight on. An argument
-of kernels: too large to be compiled in."""
+that ends on all 49 cells alike. In the first half of the table walk 0 goes straight on.
+
+A chance is a whole number of ways, see `WHOLE`; those of all columns are packed into two numbers,
+so that two additions add eight of them without rounding. Features took 1.5 times as long with
+chances as float32."""
 ENDS: Final = _frozen(np.ascontiguousarray((WALK[1:] >> 2).T))
 """uint8 (196, 4): the cells on which the rolls 1 to 4 end from a heading, going straight on."""
 
-CHANCE: Final = _frozen(DIE_PROBABILITY[1:].astype(np.float32))
-"""float32 (4,): how likely the rolls 1 to 4 are."""
+WAYS: Final = _frozen(np.array([DIE.count(roll) for roll in range(1, max(DIE) + 1)], np.uint32))
+"""uint32 (4,): how many sixths of all walks are of 1 to 4 squares."""
 
-_ONE, _ROW = np.uint64(1), np.uint64(BOARD_SIZE)
+_ZERO, _ONE, _ROW = np.uint64(0), np.uint64(1), np.uint64(BOARD_SIZE)
 _NOT_WEST_EDGE = np.uint64(sum(1 << c for c in range(NUM_CELLS) if c % BOARD_SIZE))
 _NOT_EAST_EDGE = np.uint64(sum(1 << c for c in range(NUM_CELLS) if (c + 1) % BOARD_SIZE))
 
@@ -161,24 +182,20 @@ def find_walkers(state: Record, observer: Int, work: Record) -> None:
 
 
 @kernel
-def find_regions(
-    state: Record, observer: Int, heading: Int, work: Record, chances: NDArray[np.float32]
-) -> None:
+def find_regions(state: Record, observer: Int, work: Record, chances: NDArray[np.uint64]) -> None:
     """Writes the regions of all players still in the game and what they amount to.
 
     Args:
         state: The game.
         observer: The seat that looks.
-        heading: Where Assam stands and looks.
-        work: Gets everything but `patch` and `after`; `walkers` must be there.
-        chances: One half of `CHANCES`.
+        work: Gets everything but `after`; `walkers` must be there.
+        chances: uint64 (49, 2), the part of `CHANCES` for Assam's heading.
     """
     for cell in range(NUM_CELLS):
         work.size[cell] = 0
         work.region_of[cell] = NO_REGION
     for whose in range(3):
-        for k in range(NUM_CHANCES):
-            work.before[whose, k] = 0
+        work.before[whose, 0] = work.before[whose, 1] = 0
     region = 0
     for colour in range(NUM_COLOURS):
         work.largest[colour] = 0
@@ -197,22 +214,23 @@ def find_regions(
             work.whose[region] = whose
             work.largest[colour] = max(work.largest[colour], squares)
             work.square_sum[colour] += squares * squares
-            size = squares if whose == OWN else -squares
-            _sum_chances(work, bits, heading, chances)
-            for k in range(NUM_CHANCES):
-                work.sums[region, k] = work.patch[k]
-                work.before[whose, k] += np.float32(squares) * work.patch[k]
+            size = np.float32(squares if whose == OWN else -squares)
+            first, second = _ZERO, _ZERO
             while bits:
                 cell = _lowest_cell(bits)
                 bits &= bits - _ONE
+                first += chances[cell, 0]
+                second += chances[cell, 1]
                 work.region_of[cell] = region
                 work.size[cell] = size
+            work.sums[region, 0], work.sums[region, 1] = first, second
+            _add(work.before, whose, squares, first, second)
             region += 1
 
 
 @kernel
 def try_placement(
-    state: Record, placement: Int, heading: Int, work: Record, chances: NDArray[np.float32]
+    state: Record, placement: Int, heading: Int, work: Record, chances: NDArray[np.uint64]
 ) -> tuple[Int, Bits]:
     """Writes what the regions amount to once the mover has laid a rug, into `work.after`.
 
@@ -227,18 +245,18 @@ def try_placement(
     rug = game.cell_bit(first) | game.cell_bit(second)
     board = state.colour_boards[colour]
     for whose in range(3):
-        for k in range(NUM_CHANCES):
-            work.after[whose, k] = work.before[whose, k]
+        for word in range(2):
+            work.after[whose, word] = work.before[whose, word]
 
     covered = work.region_of[first]
     if covered != NO_REGION and not work.bits[covered] & board:
-        _cut(work, np.int64(covered), rug, heading, chances)
+        _cut(work, np.int64(covered), rug, chances)
     other = work.region_of[second]
     if other != NO_REGION and other != covered and not work.bits[other] & board:
-        _cut(work, np.int64(other), rug, heading, chances)
+        _cut(work, np.int64(other), rug, chances)
 
     fresh = rug & ~board
-    _sum_chances(work, fresh, heading, chances)
+    one, two = _sum_chances(fresh, chances)
     squares = game.popcount(fresh)
     touched = _with_neighbours(rug) & board
     while touched:
@@ -246,69 +264,102 @@ def try_placement(
         touched &= ~work.bits[region]
         squares += work.squares[region]
         _take_out(work, region)
-        for k in range(NUM_CHANCES):
-            work.patch[k] += work.sums[region, k]
-    _put_in(work, OWN, squares)
+        one += work.sums[region, 0]
+        two += work.sums[region, 1]
+    _add(work.after, OWN, squares, one, two)
     return squares, rug
 
 
 @kernel
-def _cut(work: Record, region: Int, rug: Bits, heading: Int, chances: NDArray[np.float32]) -> None:
+def _cut(work: Record, region: Int, rug: Bits, chances: NDArray[np.uint64]) -> None:
     """Takes the squares of a rug out of a region, which may fall apart."""
     _take_out(work, region)
     left = work.bits[region] & ~rug
     while left:
         bits = game.region(left, _lowest_cell(left))
         left ^= bits
-        _sum_chances(work, bits, heading, chances)
-        _put_in(work, work.whose[region], game.popcount(bits))
+        one, two = _sum_chances(bits, chances)
+        _add(work.after, work.whose[region], game.popcount(bits), one, two)
 
 
 @kernel
-def _sum_chances(work: Record, bits: Bits, heading: Int, chances: NDArray[np.float32]) -> None:
-    for k in range(NUM_CHANCES):
-        work.patch[k] = 0
+def _sum_chances(bits: Bits, chances: NDArray[np.uint64]) -> tuple[Bits, Bits]:
+    """The chances to end on one of some squares, packed."""
+    one, two = _ZERO, _ZERO
     while bits:
         cell = _lowest_cell(bits)
         bits &= bits - _ONE
-        for k in range(NUM_CHANCES):
-            work.patch[k] += chances[heading, cell, k]
+        one += chances[cell, 0]
+        two += chances[cell, 1]
+    return one, two
+
+
+@kernel
+def _add(sums: NDArray[np.uint64], whose: Int, squares: Int, one: Bits, two: Bits) -> None:
+    """Adds so many times the packed chances, in place; less than 0 times takes them away."""
+    times = np.uint64(squares)
+    sums[whose, 0] += times * one
+    sums[whose, 1] += times * two
 
 
 @kernel
 def _take_out(work: Record, region: Int) -> None:
-    squares, whose = np.float32(work.squares[region]), work.whose[region]
-    for k in range(NUM_CHANCES):
-        work.after[whose, k] -= squares * work.sums[region, k]
+    """Takes a region out of `work.after`."""
+    one, two = work.sums[region, 0], work.sums[region, 1]
+    _add(work.after, work.whose[region], -work.squares[region], one, two)
 
 
 @kernel
-def _put_in(work: Record, whose: Int, squares: Int) -> None:
-    for k in range(NUM_CHANCES):
-        work.after[whose, k] += np.float32(squares) * work.patch[k]
+def ways(sums: NDArray[np.uint64], whose: Int, column: Int) -> Int:
+    """What a walker is expected to meet of squares of one kind of owners, in parts of `WHOLE`.
+
+    Args:
+        sums: `before` or `after` of `WORK`.
+        whose: OWN, WALKERS or THIRD.
+        column: Of `CHANCES`.
+    """
+    return np.int32(sums[whose, _WORD[column]] >> _SHIFT[column] & _MASK[column])
 
 
 @kernel
-def find_dues(state: Record, observer: Int, walker: Int, work: Record) -> None:
+def amount(sums: NDArray[np.uint64], whose: Int, column: Int) -> Real:
+    """The same as a number."""
+    return np.float32(ways(sums, whose, column)) / np.float32(WHOLE[column])
+
+
+@kernel
+def amount_of_two(sums: NDArray[np.uint64], whose: Int, other: Int, column: Int) -> Real:
+    """The same of two kinds of owners together."""
+    both = ways(sums, whose, column) + ways(sums, other, column)
+    return np.float32(both) / np.float32(WHOLE[column])
+
+
+@kernel
+def find_bills(state: Record, observer: Int, walker: Int, work: Record) -> None:
     """Writes what a seat owes on each square, and what of it the observer gets, into `work`.
 
-    The income is negative where the observer is the one who walks; -1 stands for nobody.
+    The income is negative where the observer is the one who walks; -1 stands for nobody. Both
+    are packed into one number, as `due_of` and `find_choice` read it, to be added in one go.
     """
     own_board = game.board_of(state, walker) if walker >= 0 else ~np.uint64(0)
     for cell in range(NUM_CELLS):
-        size = work.size[cell]
+        size = np.int32(work.size[cell])
         due = abs(size) * np.int32(~own_board >> np.uint64(cell) & _ONE)
-        work.dues[cell] = due
-        work.incomes[cell] = -due if walker == observer else min(due, max(size, np.int32(0)))
+        income = -due if walker == observer else min(due, max(size, np.int32(0)))
+        work.bills[cell] = np.uint32(due) | np.uint32(income + NUM_CELLS) << np.uint32(_HALF)
+
+
+@kernel
+def due_of(bill: Int) -> Int:
+    """The due that is packed into a bill, or into a sum of bills."""
+    return np.int32(bill & np.uint32((1 << _HALF) - 1))
 
 
 @kernel
 def find_choice(work: Record, steering: Int, heading: Int) -> None:
-    """Writes expected due and income of a walk straight on, after `find_dues`, into `choices`."""
-    due, income = np.float32(0), np.float32(0)
-    for face in range(len(CHANCE)):
-        cell = np.uint64(ENDS[heading, face])
-        due += CHANCE[face] * work.dues[cell]
-        income += CHANCE[face] * work.incomes[cell]
-    work.choices[steering, 0] = due
-    work.choices[steering, 1] = income
+    """Writes what a walk straight on is expected to bring into `choices`, after `find_bills`."""
+    total = np.uint32(0)
+    for face in range(len(WAYS)):
+        total += WAYS[face] * work.bills[ENDS[heading, face]]
+    work.choices[steering, 0] = due_of(total)
+    work.choices[steering, 1] = np.int32(total >> np.uint32(_HALF)) - len(DIE) * NUM_CELLS

@@ -31,6 +31,7 @@ from marrakech_env.state import (
     one_state,
     write_rules,
 )
+from marrakech_env.stores import bytes_of, put_mask
 from marrakech_env.tables import DIE_PROBABILITY
 
 BoolArray = NDArray[np.bool_]
@@ -131,10 +132,9 @@ def action_mask(states: States) -> BoolArray:
 @kernel
 def fill_action_mask(states: States, mask: BoolArray) -> None:
     """Kernel: writes the legal actions of all games into `mask`, bool (B, 15)."""
+    rows = bytes_of(mask)
     for i in range(len(states)):
-        bits = game.legal_actions(states[i])
-        for action in range(NUM_ACTIONS):
-            mask[i, action] = bits >> np.uint32(action) & np.uint32(1)
+        put_mask(rows, i, game.legal_actions(states[i]))
 
 
 def step(states: States, actions: ArrayLike, outcomes: ArrayLike) -> None:

@@ -38,6 +38,7 @@ from marrakech_env.opponents import (
 from marrakech_env.rewards import check_scheme, final_rewards, margins
 from marrakech_env.spec import RuleSet
 from marrakech_env.state import OVER, Int, Record, States
+from marrakech_env.stores import bytes_of, put_mask
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -148,7 +149,8 @@ class SeatedBatch:
         assert agent is not None
         assert rng is not None
         try:
-            actions = agent.act(self.batch.states[games], rng)
+            # NumPy's `states[games]` copies records field by field, in 30 times the time.
+            actions = agent.act(self.batch.states.take(games), rng)
         except Exception as error:
             error.add_note(f"raised by the opponent {name!r}")
             raise
@@ -339,7 +341,7 @@ class SeatedBatch:
     def final_observations(self) -> NDArray[Any]:
         """A new array (E, ...): what the last step's `actors` see at the ends of their games."""
         out = np.empty((len(self.ended), *self._shape), self._form.dtype)
-        states, observers = self.batch.final_states[self.ended], self.actors[self.ended]
+        states, observers = self.batch.final_states.take(self.ended), self.actors[self.ended]
         self._form.fill(states, self._all[: len(self.ended)], observers, out)
         return out
 
@@ -359,7 +361,7 @@ class SeatedBatch:
         return {
             "final_scores": batch.final_scores[ended],
             "final_shares": batch.final_shares[ended],
-            "final_ranks": rules.ranks(batch.final_states[ended]),
+            "final_ranks": rules.ranks(batch.final_states.take(ended)),
             "rewards": self.rewards[ended],
             "player": self.actors[ended],
             "opponents": names,
@@ -414,6 +416,7 @@ def _play(
         How many of the listed games wait for an agent, whose number is in `awaited`.
     """
     waiting = 0
+    rows = bytes_of(mask)
     for j in range(len(games)):
         i = games[j]
         state: Record = states[i]
@@ -440,7 +443,5 @@ def _play(
             action = uniform_choice(state, clocks[i])
         awaited[i] = agent
         waiting += agent != CALLER
-        bits = game.legal_actions(state)
-        for k in range(mask.shape[1]):
-            mask[i, k] = bits >> np.uint32(k) & np.uint32(1)
+        put_mask(rows, i, game.legal_actions(state))
     return waiting

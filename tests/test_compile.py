@@ -14,6 +14,15 @@ PLAY = "from marrakech_env import rules; from marrakech_env.state import STATE; 
 PLAY += "from marrakech_env.spec import RuleSet; s = numpy.zeros(1, STATE); "
 PLAY += "rules.reset(s, RuleSet.preset('official')); print(rules.action_mask(s).sum())"
 
+COUNT = """
+from marrakech_env import compile
+save, saved = compile._PackageCache.save_overload, []
+def counted(self, sig, data):
+    saved.append(sig)
+    save(self, sig, data)
+compile._PackageCache.save_overload = counted
+"""
+
 
 @pytest.fixture
 def package(tmp_path):
@@ -26,16 +35,21 @@ def package(tmp_path):
     return tmp_path
 
 
-def run(folder, code=PLAY, **environment):
-    done = subprocess.run(
+def start(folder, code=PLAY, **environment):
+    return subprocess.Popen(
         [sys.executable, "-c", code],
         cwd=folder,
         env={**os.environ, "PYTHONPATH": str(folder), **environment},
-        capture_output=True,
+        stdout=subprocess.PIPE,
         text=True,
-        check=True,
     )
-    return done.stdout.strip()
+
+
+def run(folder, code=PLAY, **environment):
+    process = start(folder, code, **environment)
+    out, _ = process.communicate()
+    assert process.returncode == 0
+    return out.strip()
 
 
 def kernels(folder):
@@ -64,3 +78,30 @@ def test_a_damaged_cache_is_compiled_over(package):
     for path in cache.rglob("*.nb[ci]"):
         path.write_bytes(b"damaged")
     assert run(package, **environment) == "3"
+
+
+def test_of_many_processes_with_an_empty_cache_one_compiles_each_kernel(package):
+    code = COUNT + PLAY + "; print(len(saved))"
+    alone = run(package, code, NUMBA_CACHE_DIR=str(package / "alone"))
+    processes = [start(package, code, NUMBA_CACHE_DIR=str(package / "shared")) for _ in range(4)]
+    printed = [process.communicate()[0].split() for process in processes]
+    assert [legal for legal, _ in printed] == ["3"] * 4
+    assert sum(int(compiled) for _, compiled in printed) == int(alone.split()[1])
+
+
+def test_a_process_that_died_while_compiling_holds_nobody_up(package):
+    cache = package / "cache"
+    killed = "import os; compile._PackageCache.save_overload = lambda *_: os._exit(0)\n"
+    process = start(package, COUNT + killed + PLAY, NUMBA_CACHE_DIR=str(cache))
+    process.communicate()
+    assert not kernels(cache)
+    assert list(cache.rglob("*.lock"))
+    assert run(package, NUMBA_CACHE_DIR=str(cache)) == "3"
+
+
+def test_an_install_that_cannot_be_written_is_cached_in_the_users_folder(package, monkeypatch):
+    (package / "marrakech_env" / "__pycache__").write_text("in the way of a folder")
+    environment = {"XDG_CACHE_HOME": str(package / "home"), "HOME": str(package / "home")}
+    monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
+    assert run(package, **environment) == "3"
+    assert kernels(package / "home")

@@ -22,7 +22,7 @@ LAYERS = (
     ("tables",),
     ("state",),
     ("actions",),
-    ("game",),
+    ("game", "stores"),
     ("rules",),
     ("schema", "views", "regions"),
     ("chance", "observation", "features", "feature_kernels", "notation", "rewards", "solver"),

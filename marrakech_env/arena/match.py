@@ -55,7 +55,7 @@ class Entrant:
         Raises:
             IllegalActionError: Names the agent, the game, the action and the legal ones.
         """
-        states = batch.states[games]
+        states = batch.states.take(games)
         started = time.perf_counter()
         try:
             actions = self.agent.act(states, rng)
