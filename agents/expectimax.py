@@ -21,6 +21,7 @@ from marrakech_env.compile import kernel
 from marrakech_env.state import Record, State, States, as_states, one_state
 
 from .evaluation import FACTS, NUM_TERMS
+from .forecast import forecast
 from .reply import look_at_replies
 from .turn import FloatArray, best_action, fill_values, make_scratch
 
@@ -62,6 +63,24 @@ class ExpectimaxAgent:
             weights, spreads = self._weights_for(states)
             _choose(states, weights, spreads, *make_scratch(), actions)
         return actions
+
+    def evaluate(self, states: States) -> tuple[FloatArray, FloatArray]:
+        """What every seat can expect of a game: float64 (B, P), share of the win and margin.
+
+        Args:
+            states: STATE (B,), games in any phase, also finished ones, where it is exact. The
+                margin is the final score minus the best other one, in dirhams.
+
+        Raises:
+            ValueError: As `act`.
+        """
+        states = as_states(states).copy()  # a scratch of the kernel
+        players = int(states["num_players"][0]) if len(states) else 0
+        shares, margins = np.zeros((2, len(states), players))
+        if len(states):
+            weights, spreads = self._weights_for(states)
+            forecast(states, weights, spreads, *make_scratch(), shares, margins)
+        return shares, margins
 
     def analyse(self, state: State) -> list[tuple[int, float]]:
         """The legal actions of one unfinished game in ascending order, with their values."""

@@ -156,6 +156,11 @@ def advance(state: Record, action: Int, clock: Record) -> None:
     elif state.phase == STEER and state.flags & STEER_AT_END:
         game.step(state, action, -1)
     else:
-        face = DIE_FACES[np.int64(uniform(clock.key, clock.turn, DIE_ROLL) * _NUM_FACES)]
-        game.step(state, action, np.int64(face))
+        game.step(state, action, next_roll(clock))
         clock.turn += 1
+
+
+@kernel
+def next_roll(clock: Record) -> Int:
+    """What the die of the next walk will show, 1..4."""
+    return np.int64(DIE_FACES[np.int64(uniform(clock.key, clock.turn, DIE_ROLL) * _NUM_FACES)])
