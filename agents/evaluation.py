@@ -121,17 +121,26 @@ def share(state: Record, player: Int, spreads: NDArray[np.float64], sheet: Recor
         for seat in range(state.num_players):
             scores[seat] = game.score(state, seat)
         won = 0.0 if state.eliminated[player] else game.winner_share(state, player)
-        return float(won + MARGIN_WORTH * _margin(state, scores, player))
+        return float(won + MARGIN_WORTH * margin(state, scores, player))
+    won = win_chance(state, scores, player, spreads)
+    return float(won + MARGIN_WORTH * margin(state, scores, player))
+
+
+@kernel
+def win_chance(
+    state: Record, scores: NDArray[np.float64], player: Int, spreads: NDArray[np.float64]
+) -> float:
+    """The share of the win that predicted scores promise to a player still in the game."""
     spread = spreads[min(turns_left(state), len(spreads) - 1)]
     total = 0.0
     for seat in range(state.num_players):
         if not state.eliminated[seat]:
             total += np.exp((scores[seat] - scores[player]) / spread)
-    return float(1 / total + MARGIN_WORTH * _margin(state, scores, player))
+    return 1 / total
 
 
 @kernel
-def _margin(state: Record, scores: NDArray[np.float64], player: Int) -> Any:
+def margin(state: Record, scores: NDArray[np.float64], player: Int) -> Any:
     """A score minus the best one of the others in the game."""
     best: Any = 0.0
     for seat in range(state.num_players):

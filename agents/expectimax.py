@@ -22,6 +22,7 @@ from marrakech_env.state import Record, State, States, as_states, one_state
 
 from .analysis import ActionValue, best_first
 from .evaluation import FACTS, NUM_TERMS
+from .forecast import forecast
 from .reply import look_at_replies
 from .turn import FloatArray, best_action, fill_values, make_scratch
 
@@ -63,6 +64,24 @@ class ExpectimaxAgent:
             weights, spreads = self.weights_for(int(states["num_players"][0]))
             _choose(states, weights, spreads, *make_scratch(), actions)
         return actions
+
+    def evaluate(self, states: States) -> tuple[FloatArray, FloatArray]:
+        """What every seat can expect of a game: float64 (B, P), share of the win and margin.
+
+        Args:
+            states: STATE (B,), games in any phase, also finished ones, where it is exact. The
+                margin is the final score minus the best other one, in dirhams.
+
+        Raises:
+            ValueError: As `act`.
+        """
+        states = as_states(states).copy()  # a scratch of the kernel
+        players = int(states["num_players"][0]) if len(states) else 0
+        shares, margins = np.zeros((2, len(states), players))
+        if len(states):
+            weights, spreads = self.weights_for(players)
+            forecast(states, weights, spreads, *make_scratch(), shares, margins)
+        return shares, margins
 
     def analyse(self, state: State) -> list[ActionValue]:
         """The legal actions of one unfinished game with their worth, the best first.

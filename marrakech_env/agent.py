@@ -139,7 +139,7 @@ def known_agents() -> list[str]:
     return sorted(entry_points(group=AGENT_GROUP).names)
 
 
-def agent_name(agent: Agent, spec: object) -> str:
+def agent_name(agent: object, spec: object) -> str:
     """How to call an agent in a table.
 
     Args:

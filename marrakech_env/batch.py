@@ -167,6 +167,15 @@ class Batch:
         if self.form is not None and self.observation is not None:
             self.form.fill(self.states, games, self._movers, self.observation)
 
+    def next_rolls(self, games: IntArray) -> IntArray:
+        """What the die of the next walk will show in the listed games: int64 (N,), 1..4.
+
+        For measuring luck after the decision has been taken; no agent may be told.
+        """
+        rolls = np.empty(len(games), np.int64)
+        _fill_rolls(self._clocks, games, rolls)
+        return rolls
+
     def refresh(self, games: IntArray) -> None:
         """Writes mask and observation of the listed games anew, after a change of `states`."""
         _fill_masks(self.states, games, self.action_mask)
@@ -243,6 +252,12 @@ def _fill_masks(states: States, games: IntArray, mask: NDArray[np.bool_]) -> Non
     rows = bytes_of(mask)
     for i in games:
         put_mask(rows, i, game.legal_actions(states[i]))
+
+
+@kernel
+def _fill_rolls(clocks: NDArray[np.void], games: IntArray, rolls: IntArray) -> None:
+    for j in range(len(games)):
+        rolls[j] = chance.next_roll(clocks[games[j]])
 
 
 @kernel

@@ -147,7 +147,19 @@ def draw(state: Record, clock: Record) -> Int:
         return 2 * np.int64(state.player) + (0 if u * (lower + upper) < lower else 1)
     walks = not lays and not (state.phase == STEER and state.flags & STEER_AT_END)
     clock.turn += walks
-    return np.int64(DIE_FACES[np.uint64(u * _NUM_FACES)]) if walks else -1
+    return _face(u) if walks else -1
+
+
+@kernel
+def next_roll(clock: Record) -> Int:
+    """What the die of the next walk will show, 1..4."""
+    return _face(uniform(clock.key, clock.turn, DIE_ROLL))
+
+
+@kernel
+def _face(u: float) -> Int:
+    """The face at a uniform number in [0, 1)."""
+    return np.int64(DIE_FACES[np.uint64(u * _NUM_FACES)])
 
 
 @kernel

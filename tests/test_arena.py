@@ -244,7 +244,7 @@ def test_equal_names_are_numbered() -> None:
         ({"agents": ["random"]}, "too few agents.*given: 1 and a field of 0"),
         ({"agents": [], "field": ["random"]}, "too few agents.*given: 0 and a field of 1"),
         ({"num_players": 3, "tables": "mixed"}, "at least 3 agents, or one and a field of 2"),
-        ({"tables": "round"}, "'copies' or 'mixed', not 'round'"),
+        ({"tables": "round"}, "'copies', 'both' or 'mixed', not 'round'"),
         ({"agents": ["random", "nobody"]}, "unknown agent 'nobody'; known names: .*random"),
         ({"agents": "random"}, "agents must be a list of agents, not the text 'random'"),
         ({"field": "random"}, "field must be a list of agents, not the text 'random'"),

@@ -82,6 +82,7 @@ def test_the_command_measures_an_agent_of_ones_own(here: Path) -> None:
             "games": 100,
             "win_share": {"value": share.value, "low": share.low, "high": share.high},
             "margin": {"value": margin.value, "low": margin.low, "high": margin.high},
+            "luck_adjusted": None,
         }
     ]
     assert {key: told[key] for key in ("num_players", "rules", "seed", "complete", "even")} == {
@@ -101,6 +102,7 @@ def test_the_command_measures_an_agent_of_ones_own(here: Path) -> None:
     assert len(rows) == 1
     assert float(rows[0]["win_share"]) == share.value
     assert float(rows[0]["margin_high"]) == margin.high
+    assert rows[0]["adjusted_win_share"] == rows[0]["variance_ratio"] == ""
     assert (rows[0]["opponent"], rows[0]["games"]) == ("random", "100")
     assert Path("out.png").read_bytes().startswith(b"\x89PNG")
 
@@ -220,7 +222,7 @@ def test_ctrl_c_before_the_first_deal_says_so(
 @pytest.mark.parametrize(
     ("words", "message"),
     [
-        ([], "no agents given"),
+        ([], "no agents given; try: greedy expectimax"),
         (["random"], "two agents, or one and a field"),
         (["random", "nobody"], "unknown agent 'nobody'; known names: expectimax, greedy"),
         (["random", "random", "--games", "0"], "games must be at least 1, not 0"),

@@ -6,14 +6,17 @@
 """
 
 from marrakech_env.arena.interval import Estimate
+from marrakech_env.arena.luck import Baseline
 from marrakech_env.arena.match import IllegalActionError
-from marrakech_env.arena.result import AgentSummary, Pairing, Result
+from marrakech_env.arena.result import AgentSummary, LuckAdjusted, Pairing, Result
 from marrakech_env.arena.tournament import Tournament, play
 
 __all__ = [
     "AgentSummary",
+    "Baseline",
     "Estimate",
     "IllegalActionError",
+    "LuckAdjusted",
     "Pairing",
     "Result",
     "Tournament",

@@ -12,6 +12,7 @@ from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
 from marrakech_env.arena.endgames import play_endgames
+from marrakech_env.arena.luck import DEFAULT_BASELINE
 from marrakech_env.arena.match import IllegalActionError
 from marrakech_env.arena.report import (
     WRITERS,
@@ -57,6 +58,11 @@ class Config:
     every combination, and an agent's result is its mean over all its tables."""
     seed: int = 0
     """Seed of the dice and of the agents: the same command prints the same win shares."""
+    luck_adjusted: bool = False
+    """Also report win shares and margins without the luck of the dice: the same on average, with
+    much smaller intervals."""
+    baseline: str = DEFAULT_BASELINE
+    """Who judges that luck: any agent with a method `evaluate`."""
     endgames: bool = False
     """Instead of games: how the agents decide in late positions whose true values are known."""
     json: File = None
@@ -108,6 +114,8 @@ def _tournament(config: Config) -> Tournament:
     if not config.agents:
         raise ValueError("no agents given; try: greedy expectimax (--help tells more)")
     check_num_players(config.players)
+    if config.baseline != DEFAULT_BASELINE and not config.luck_adjusted:
+        raise ValueError("--baseline is about luck; add --luck-adjusted or leave it out")
     if config.games < 1:
         raise ValueError(f"games must be at least 1, not {config.games}")
     return Tournament(
@@ -118,6 +126,7 @@ def _tournament(config: Config) -> Tournament:
         seed=config.seed,
         field=[name.strip() for name in config.field.split(",")] if config.field else None,
         tables=config.tables,
+        baseline=config.baseline if config.luck_adjusted else None,
     )
 
 
@@ -128,9 +137,11 @@ def _endgames(config: Config, console: Console, messages: Console) -> int:
         ValueError: No agent, an unknown one, an illegal action, or options that are about games.
     """
     usual = Config(())
-    for option in ("field", "rules", "games", "tables", "csv", "plot"):
+    for option in ("field", "rules", "games", "tables", "luck_adjusted", "baseline", "csv", "plot"):
         if getattr(config, option) != getattr(usual, option):
-            raise ValueError(f"--{option} is about games; leave it out with --endgames")
+            raise ValueError(
+                f"--{option.replace('_', '-')} is about games; leave it out with --endgames"
+            )
     if not config.agents:
         raise ValueError("no agents given; try: --endgames greedy expectimax")
     results = [

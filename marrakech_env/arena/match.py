@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marrakech_env.agent import Agent
+from marrakech_env.arena.luck import Baseline, Luck
 from marrakech_env.batch import Batch
 from marrakech_env.spec import RuleSet
 
@@ -93,10 +94,15 @@ class Outcome:
         shares: float64 (D, R, P): win share of each slot.
         margins: int64 (D, R, P): final score of each slot minus the best one among the others,
             in dirhams.
+        lucky_shares: float64 (D, R, P): how much of the share was the luck of the dice; None
+            without a baseline.
+        lucky_margins: float64 (D, R, P): the same of the margin.
     """
 
     shares: FloatArray
     margins: IntArray
+    lucky_shares: FloatArray | None = None
+    lucky_margins: FloatArray | None = None
 
 
 def play_deals(
@@ -106,6 +112,7 @@ def play_deals(
     first_deal: int,
     num_deals: int,
     on_end: Callable[[int], None] = lambda games: None,
+    baseline: Baseline | None = None,
 ) -> Outcome:
     """Plays some deals of a line-up, side by side.
 
@@ -119,19 +126,23 @@ def play_deals(
         first_deal: Number of the first deal.
         num_deals: D, at least 1.
         on_end: Called with the number of games that have just ended.
+        baseline: What luck is measured by, if at all.
 
     Raises:
         IllegalActionError: Names the agent, the game, the action and the legal ones.
+        ValueError: A baseline that gives no numbers.
     """
     players = len(line_up)
     shares = np.zeros((num_deals, players, players))
     margins = np.zeros((num_deals, players, players), np.int64)
+    lucky_shares, lucky_margins = np.zeros((2, num_deals, players, players))
     for rotation in range(players):
         seat_of_slot = (np.arange(players) - rotation) % players
         rngs = [np.random.default_rng([seed, first_deal, seat]) for seat in range(players)]
         # A batch restarts a finished game at once; only `running` is stepped, so that it is not
         # played on.
         batch = Batch(num_deals, players, rule_set, seed, first_game=first_deal)
+        luck = None if baseline is None else Luck(baseline, num_deals, players)
         running = np.arange(num_deals)
         actions = np.zeros(num_deals, np.int64)
         while len(running):
@@ -140,6 +151,8 @@ def play_deals(
                 games = running[movers == seat]
                 if len(games):
                     actions[games] = line_up[slot].decide(batch, games, rngs[seat])
+            if luck is not None:
+                luck.add(batch, running, actions[running])
             batch.step_games(running, actions[running])
             ended = running[batch.done[running]]
             if len(ended):
@@ -147,7 +160,12 @@ def play_deals(
                 margins[ended, rotation] = _margins(batch.final_scores[ended])[:, seat_of_slot]
                 running = running[~batch.done[running]]
                 on_end(len(ended))
-    return Outcome(shares, margins)
+        if luck is not None:
+            lucky_shares[:, rotation] = luck.shares[:, seat_of_slot]
+            lucky_margins[:, rotation] = luck.margins[:, seat_of_slot]
+    if baseline is None:
+        return Outcome(shares, margins)
+    return Outcome(shares, margins, lucky_shares, lucky_margins)
 
 
 def _margins(scores: IntArray) -> IntArray:

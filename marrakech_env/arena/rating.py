@@ -29,7 +29,12 @@ IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 
 
-def rate(num_agents: int, line_ups: IntArray, deal_shares: Sequence[FloatArray]) -> list[Estimate]:
+def rate(
+    num_agents: int,
+    line_ups: IntArray,
+    deal_shares: Sequence[FloatArray],
+    fixed: FloatArray | None = None,
+) -> list[Estimate]:
     """Ratings with 95 % intervals.
 
     To each agent one drawn two-player game against an average agent is added, which keeps the
@@ -40,14 +45,21 @@ def rate(num_agents: int, line_ups: IntArray, deal_shares: Sequence[FloatArray])
         line_ups: int64 (M, P), the agent 0..N-1 in each slot.
         deal_shares: For each line-up float64 (D, P), the win shares of its slots in each deal,
             summed over the deal's games. Row d is the same deal in all line-ups.
+        fixed: float64 (N,), ratings in points that are not fitted, NaN for those that are.
 
     Returns:
-        N estimates, in points; their average is 0.
+        N estimates, in points. Their average is 0; with fixed ratings they are on the scale of
+        those, and the intervals take those for certain.
     """
     players = line_ups.shape[1]
     games = np.array([shares.sum() for shares in deal_shares])  # shares of a game add up to 1
     totals = np.stack([shares.sum(axis=0) for shares in deal_shares])
     strength = np.zeros(num_agents)
+    free = np.ones(num_agents, np.bool_)
+    if fixed is not None:
+        free = np.isnan(fixed)
+        strength[~free] = fixed[~free] / POINTS
+    block = np.ix_(free, free)
     for _ in range(_MAX_STEPS):
         chance = _win_chances(strength[line_ups])
         gradient = _per_agent(line_ups, totals - games[:, None] * chance, num_agents)
@@ -55,8 +67,8 @@ def rate(num_agents: int, line_ups: IntArray, deal_shares: Sequence[FloatArray])
         gradient += 0.5 - average
         information = _information(line_ups, games, chance, num_agents)
         information += np.diag(average * (1 - average))
-        step = np.linalg.solve(information, gradient)
-        strength += np.clip(step, -1.0, 1.0)  # a full Newton step from far away can overshoot
+        step = np.linalg.solve(information[block], gradient[free])
+        strength[free] += np.clip(step, -1.0, 1.0)  # a full Newton step from far away can overshoot
         if np.abs(step).max() < 1e-9:
             break
 
@@ -68,9 +80,12 @@ def rate(num_agents: int, line_ups: IntArray, deal_shares: Sequence[FloatArray])
         excess = shares - players * expected
         for slot, agent in enumerate(line_up):
             by_deal[: len(shares), agent] += excess[:, slot]
-    # Only differences mean anything: rows of `spread` are deviations from the average agent.
-    centring = np.eye(num_agents) - 1 / num_agents
-    spread = centring @ np.linalg.inv(information)
+    spread = np.zeros((num_agents, num_agents))
+    spread[block] = np.linalg.inv(information[block])
+    centring = np.eye(num_agents)
+    if fixed is None:  # only differences mean anything: deviations from the average agent
+        centring -= 1 / num_agents
+    spread = centring @ spread
     scatter = by_deal.T @ by_deal + np.diag((0.5 - average) ** 2)
     covariance = spread @ scatter @ spread.T
     half = NORMAL_QUANTILE * POINTS * np.sqrt(np.diag(covariance))

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Final
 
 from marrakech_env.arena.endgames import EndgameResult
 from marrakech_env.arena.interval import Estimate
-from marrakech_env.arena.result import Pairing, Result
+from marrakech_env.arena.result import LuckAdjusted, Pairing, Result
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -36,19 +36,30 @@ CSV_FIELDS: Final = (
     "margin",
     "margin_low",
     "margin_high",
+    "adjusted_win_share",
+    "adjusted_win_share_low",
+    "adjusted_win_share_high",
+    "adjusted_margin",
+    "adjusted_margin_low",
+    "adjusted_margin_high",
+    "variance_ratio",
+    "margin_variance_ratio",
 )
+"""Columns of the CSV file; those about luck are empty where it was not measured."""
 
 
 def as_dict(result: Result) -> dict[str, Any]:
     """The result as what JSON can hold: shares 0..1, dirhams, points, milliseconds.
 
-    An estimate has `value`, `low` and `high`; the ends that one deal cannot give are None.
+    An estimate has `value`, `low` and `high`; numbers that cannot be known are None, as the ends
+    that one deal does not give. `luck_adjusted` is None where luck was not measured.
     """
     return {
         "num_players": result.num_players,
         "rules": result.rules,
         "seed": result.seed,
         "tables": result.tables,
+        "baseline": result.baseline,
         "complete": result.complete,
         "even": result.even,
         "pairings": [
@@ -59,6 +70,7 @@ def as_dict(result: Result) -> dict[str, Any]:
                 "games": pairing.games,
                 "win_share": _estimate(pairing.win_share),
                 "margin": _estimate(pairing.margin),
+                "luck_adjusted": _adjusted(pairing.luck_adjusted),
             }
             for pairing in result.pairings
         ],
@@ -97,6 +109,7 @@ def write_csv(result: Result, path: Path) -> None:
                     result.even,
                     *_estimate(pairing.win_share).values(),
                     *_estimate(pairing.margin).values(),
+                    *_adjusted_cells(pairing.luck_adjusted),
                 )
             )
 
@@ -113,7 +126,7 @@ def write_plot(result: Result, path: Path) -> None:
     axes = figure.add_subplot()
     for row, pairing in enumerate(rows):
         share = pairing.win_share
-        axes.barh(row, 100 * share.value, height=0.62, color=_COLOURS[_verdict(pairing, result)])
+        axes.barh(row, 100 * share.value, height=0.62, color=_COLOURS[_verdict(share, result)])
         if not math.isnan(share.low):
             axes.plot([100 * share.low, 100 * share.high], [row, row], color="black", linewidth=1.6)
     axes.axvline(100 * result.even, color="black", linestyle="--", linewidth=1)
@@ -152,6 +165,8 @@ def print_result(result: Result, console: Console) -> None:
         console.print("No deal was played to the end.", highlight=False)
         return
     console.print(_pairing_table(result))
+    if result.baseline is not None:
+        console.print(_luck_table(result))
     console.print(_agent_table(result))
 
 
@@ -196,27 +211,52 @@ def _new_table() -> Table:
 
 
 def _pairing_table(result: Result) -> Table:
-    from rich.markup import escape
-
-    table = _new_table()
+    table = _table_of_pairings(result, "games")
     table.caption = f"even play: {100 * result.even:.1f} %\n"
+    for pairing in result.pairings:
+        _add_pairing(table, pairing, pairing.win_share, pairing.margin, result, str(pairing.games))
+    return table
+
+
+def _luck_table(result: Result) -> Table:
+    table = _table_of_pairings(result, "x less\nvariance")
+    table.caption = (
+        f"the same without the luck of the dice, as {result.baseline} sees it; x less variance: "
+        "of the win share, of the margin\n"
+    )
+    for pairing in result.pairings:
+        fair = pairing.luck_adjusted
+        if fair is not None:
+            ratios = (fair.variance_ratio, fair.margin_variance_ratio)
+            told = ", ".join("-" if math.isnan(ratio) else f"{ratio:.1f}" for ratio in ratios)
+            _add_pairing(table, pairing, fair.win_share, fair.margin, result, told)
+    return table
+
+
+def _table_of_pairings(result: Result, last: str) -> Table:
+    table = _new_table()
     table.add_column("agent", overflow="fold")
     table.add_column("against" + " (copies of)" * (result.num_players > 2), overflow="fold")
-    for title in ("win\nshare %", "95 %", "margin", "95 %", "games"):
+    for title in ("win\nshare %", "95 %", "margin", "95 %", last):
         table.add_column(title, justify="right", no_wrap=True)
-    for pairing in result.pairings:
-        share, margin = pairing.win_share, pairing.margin
-        percent = Estimate(*(100 * number for number in astuple(share)))
-        table.add_row(
-            escape(pairing.agent),
-            escape(pairing.opponent),
-            f"[{_STYLES[_verdict(pairing, result)]}]{percent.value:.1f}[/]",
-            _range(percent, ".1f"),
-            f"{margin.value:+.1f}",
-            _range(margin, "+.1f"),
-            str(pairing.games),
-        )
     return table
+
+
+def _add_pairing(
+    table: Table, pairing: Pairing, share: Estimate, margin: Estimate, result: Result, last: str
+) -> None:
+    from rich.markup import escape
+
+    percent = Estimate(*(100 * number for number in astuple(share)))
+    table.add_row(
+        escape(pairing.agent),
+        escape(pairing.opponent),
+        f"[{_STYLES[_verdict(share, result)]}]{percent.value:.1f}[/]",
+        _range(percent, ".1f"),
+        f"{margin.value:+.1f}",
+        _range(margin, "+.1f"),
+        last,
+    )
 
 
 def _agent_table(result: Result) -> Table:
@@ -243,11 +283,11 @@ _STYLES: Final = {"better": "green", "worse": "red", "open": "default"}
 _COLOURS: Final = {"better": "#7fbf7b", "worse": "#e08e79", "open": "#c4c4c4"}
 
 
-def _verdict(pairing: Pairing, result: Result) -> str:
+def _verdict(share: Estimate, result: Result) -> str:
     """Whether the interval lies above or below even play."""
-    if pairing.win_share.low > result.even:
+    if share.low > result.even:
         return "better"
-    return "worse" if pairing.win_share.high < result.even else "open"
+    return "worse" if share.high < result.even else "open"
 
 
 def _title(result: Result) -> str:
@@ -269,6 +309,26 @@ def _range(estimate: Estimate, form: str) -> str:
 
 
 def _estimate(estimate: Estimate) -> dict[str, float | None]:
+    return {name: _known(number) for name, number in asdict(estimate).items()}
+
+
+def _known(number: float) -> float | None:
+    return None if math.isnan(number) else number
+
+
+def _adjusted(fair: LuckAdjusted | None) -> dict[str, Any] | None:
+    if fair is None:
+        return None
     return {
-        name: None if math.isnan(number) else number for name, number in asdict(estimate).items()
+        "win_share": _estimate(fair.win_share),
+        "margin": _estimate(fair.margin),
+        "variance_ratio": _known(fair.variance_ratio),
+        "margin_variance_ratio": _known(fair.margin_variance_ratio),
     }
+
+
+def _adjusted_cells(fair: LuckAdjusted | None) -> list[float | None]:
+    if fair is None:
+        return [None] * 8
+    ratios = [_known(fair.variance_ratio), _known(fair.margin_variance_ratio)]
+    return [*_estimate(fair.win_share).values(), *_estimate(fair.margin).values(), *ratios]

@@ -14,8 +14,30 @@ from numpy.typing import NDArray
 from marrakech_env.arena.interval import Estimate
 
 FloatArray = NDArray[np.float64]
-Tables = Literal["copies", "mixed"]
+Tables = Literal["copies", "both", "mixed"]
 """Who sits at a table, see `Tournament`."""
+
+
+@dataclass(frozen=True)
+class LuckAdjusted:
+    """The figures of a pairing without the luck of the dice, see `luck`.
+
+    Attributes:
+        win_share: As that of the pairing. Its interval is Student's and not bounded by 0 and 1.
+        margin: As that of the pairing.
+        variance_ratio: The variance of the pairing's `deal_shares` over that of these: so many
+            times fewer deals give the same interval. NaN where these do not vary.
+        margin_variance_ratio: The same of the margins.
+        deal_shares: float64 (D,), the win share of each deal minus its luck.
+        deal_margins: float64 (D,), the margin of each deal minus its luck.
+    """
+
+    win_share: Estimate
+    margin: Estimate
+    variance_ratio: float
+    margin_variance_ratio: float
+    deal_shares: FloatArray = field(repr=False)
+    deal_margins: FloatArray = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -32,6 +54,7 @@ class Pairing:
         deal_shares: float64 (D,), the win share of each deal; to compare two agents against one
             opponent with the luck of the deals taken out, subtract them.
         deal_margins: float64 (D,), the margin of each deal.
+        luck_adjusted: The same without the luck of the dice; None without a baseline.
     """
 
     agent: str
@@ -42,6 +65,7 @@ class Pairing:
     margin: Estimate
     deal_shares: FloatArray = field(repr=False)
     deal_margins: FloatArray = field(repr=False)
+    luck_adjusted: LuckAdjusted | None = None
 
 
 @dataclass(frozen=True)
@@ -51,7 +75,7 @@ class AgentSummary:
     Attributes:
         name: Its name.
         rating: Points (400 are odds of 10 to 1 in a two-player game, the average is 0);
-            None with fewer than three agents.
+            None with fewer than three agents, and while a line-up has not played.
         decisions: Decisions taken.
         ms_per_decision: Milliseconds for one decision, None where there was none. Decisions are
             taken for many games at once, which is faster than one by one.
@@ -71,7 +95,8 @@ class Result:
         num_players: P.
         rules: The RULES text.
         seed: The seed of dice and agents.
-        tables: `copies` or `mixed`.
+        tables: Who sat at a table.
+        baseline: What luck was measured by, if it was.
         complete: False where it was stopped early.
         pairings: Every pairing of which deals are known.
         agents: Every agent.
@@ -81,6 +106,7 @@ class Result:
     rules: str
     seed: int
     tables: Tables
+    baseline: str | None
     complete: bool
     pairings: list[Pairing]
     agents: list[AgentSummary]

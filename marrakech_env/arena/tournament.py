@@ -6,18 +6,23 @@ Legend: `D` deals, `P` players, *entrant* = an agent with its name and clock.
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from marrakech_env import chance
 from marrakech_env.agent import agent_name, load_agent
 from marrakech_env.arena.interval import Estimate, mean_estimate, share_estimate
+from marrakech_env.arena.luck import load_baseline
 from marrakech_env.arena.match import Entrant, Outcome, play_deals
 from marrakech_env.arena.rating import rate
-from marrakech_env.arena.result import AgentSummary, Pairing, Result, Tables
+from marrakech_env.arena.result import AgentSummary, LuckAdjusted, Pairing, Result, Tables
 from marrakech_env.spec import RuleSet, resolve_rules
+
+FloatArray = NDArray[np.float64]
 
 FIRST_ROUND: Final = 4
 LARGEST_ROUND: Final = 256
@@ -33,6 +38,7 @@ def play(
     seed: int | None = 0,
     field: Sequence[Any] | None = None,
     tables: Tables = "copies",
+    baseline: Any = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Result:
     """Plays a tournament; see `Tournament` for the arguments and errors.
@@ -44,10 +50,11 @@ def play(
         deals: Deals for each line-up, each of P games.
         seed: Fixes dice and agents; None takes one from the system.
         field: Opponents that are not measured against each other.
-        tables: `copies` or `mixed`.
+        tables: `copies`, `both` or `mixed`.
+        baseline: What luck is measured by, for example `"expectimax"`; None for not at all.
         progress: Called with the games played and the games in all, whenever some have ended.
     """
-    tournament = Tournament(agents, num_players, rules, deals, seed, field, tables)
+    tournament = Tournament(agents, num_players, rules, deals, seed, field, tables, baseline)
     tournament.run(progress)
     return tournament.result()
 
@@ -57,6 +64,7 @@ class Tournament:
 
     Attributes:
         entrants: The agents, then the field.
+        line_ups: For every kind of table, who sits in its P slots, as indices into `entrants`.
         num_games: Games in all.
     """
 
@@ -69,6 +77,8 @@ class Tournament:
         seed: int | None = 0,
         field: Sequence[Any] | None = None,
         tables: Tables = "copies",
+        baseline: Any = None,
+        field_ratings: Sequence[float] | None = None,
     ) -> None:
         """Loads the agents and draws up the line-ups; plays nothing yet.
 
@@ -80,9 +90,14 @@ class Tournament:
             seed: Fixes dice and agents; None takes one from the system.
             field: Opponents of every agent; without them the agents meet each other.
             tables: `copies`: one agent and copies of one opponent in the other seats, for every
-                ordered pair (with two players, where both are the same table, for every pair).
+                ordered pair (with two players, where both are the same table, for every pair);
+                agents and a field: the agent among copies.
+                `both`: the same, but the field's agents sit among copies of the agents as well.
                 `mixed`: P different agents, in every combination; an agent's result is its mean
                 over all its tables.
+            baseline: What luck is measured by: an object with a method `evaluate` (see
+                `luck.Baseline`), or what `load_agent` takes; None for not at all.
+            field_ratings: Ratings of the field that are held fixed, in points.
 
         Raises:
             ValueError: Too few agents, an unknown one, one made for another number of players,
@@ -99,10 +114,16 @@ class Tournament:
             raise ValueError(f"deals must be a whole number of at least 1, not {deals!r}")
         self.deals = int(deals)
         self._num_agents = len(agents)
-        self._line_ups = self._draw_up(len(agents), len(field or ()))
+        self._field_ratings = field_ratings
+        self.line_ups = self._draw_up(len(agents), len(field or ()))
         self.entrants = self._load([*agents, *(field or ())])
-        self.num_games = self.deals * self.num_players * len(self._line_ups)
-        self._outcomes: list[list[Outcome]] = [[] for _ in self._line_ups]
+        self._baseline = None
+        self._baseline_name = None
+        if baseline is not None:
+            self._baseline = load_baseline(baseline, self.num_players)
+            self._baseline_name = agent_name(self._baseline, baseline)
+        self.num_games = self.deals * self.num_players * len(self.line_ups)
+        self._outcomes: list[list[Outcome]] = [[] for _ in self.line_ups]
         self._rounds = list(_rounds(self.deals))
 
     def run(self, progress: Callable[[int, int], None] | None = None) -> None:
@@ -118,8 +139,7 @@ class Tournament:
             IllegalActionError: Names the agent, the game, the action and the legal ones.
         """
         if not any(self._outcomes):
-            for entrant in self.entrants:
-                entrant.warm_up(self.rule_set)
+            self.warm_up()
         played = sum(outcome.shares[..., 0].size for done in self._outcomes for outcome in done)
 
         def count(games: int) -> None:
@@ -128,14 +148,43 @@ class Tournament:
             if progress is not None:
                 progress(played, self.num_games)
 
-        for number, (first_deal, num_deals) in enumerate(self._rounds):
-            for line_up, outcomes in zip(self._line_ups, self._outcomes, strict=True):
-                if len(outcomes) > number:
-                    continue
-                entrants = [self.entrants[index] for index in line_up]
-                outcomes.append(
-                    play_deals(entrants, self.rule_set, self.seed, first_deal, num_deals, count)
-                )
+        for number in range(len(self._rounds)):
+            for line_up, outcomes in enumerate(self._outcomes):
+                if len(outcomes) == number:
+                    self.play_round(line_up, count)
+
+    def warm_up(self) -> None:
+        """Lets every agent take its first decisions outside the clock.
+
+        Raises:
+            IllegalActionError: As `run`.
+        """
+        for entrant in self.entrants:
+            entrant.warm_up(self.rule_set)
+
+    def next_round(self, line_up: int) -> int:
+        """How many deals the next round of a line-up has, 0 after the last one."""
+        done = len(self._outcomes[line_up])
+        return self._rounds[done][1] if done < len(self._rounds) else 0
+
+    def play_round(self, line_up: int, on_end: Callable[[int], None] = lambda games: None) -> None:
+        """Plays the next round of deals of one line-up.
+
+        Args:
+            line_up: Its index in `line_ups`.
+            on_end: Called with the number of games that have just ended.
+
+        Raises:
+            IllegalActionError: As `run`.
+        """
+        outcomes = self._outcomes[line_up]
+        entrants = [self.entrants[index] for index in self.line_ups[line_up]]
+        first_deal, num_deals = self._rounds[len(outcomes)]
+        outcomes.append(
+            play_deals(
+                entrants, self.rule_set, self.seed, first_deal, num_deals, on_end, self._baseline
+            )
+        )
 
     def result(self) -> Result:
         """What is known now."""
@@ -144,6 +193,7 @@ class Tournament:
             rules=str(self.rule_set),
             seed=self.seed,
             tables=self.tables,
+            baseline=self._baseline_name,
             complete=all(len(done) == len(self._rounds) for done in self._outcomes),
             pairings=self._pairings(),
             agents=self._summaries(),
@@ -154,11 +204,13 @@ class Tournament:
         players = self.num_players
         everyone, rivals = range(agents), range(agents, agents + field)
         line_ups: list[tuple[int, ...]]
-        if self.tables == "copies":
+        if self.tables in ("copies", "both"):
             wanted = "two agents, or one and a field"
             pairs: Iterator[tuple[int, ...]]
             if field:
                 pairs = itertools.product(everyone, rivals)
+                if self.tables == "both" and players > 2:
+                    pairs = itertools.chain(pairs, itertools.product(rivals, everyone))
             elif players == 2:
                 pairs = itertools.combinations(everyone, 2)
             else:
@@ -172,7 +224,7 @@ class Tournament:
             else:
                 line_ups = list(itertools.combinations(everyone, players))
         else:
-            raise ValueError(f"tables must be 'copies' or 'mixed', not {self.tables!r}")
+            raise ValueError(f"tables must be 'copies', 'both' or 'mixed', not {self.tables!r}")
         if not line_ups:
             raise ValueError(
                 f"too few agents for a table: at least {wanted} are needed with {players} players "
@@ -193,13 +245,13 @@ class Tournament:
 
     def _pairings(self) -> list[Pairing]:
         rows: dict[tuple[int, int | None], list[int]] = {}
-        for number, line_up in enumerate(self._line_ups):
-            if self.tables == "copies":
-                rows[line_up[0], line_up[1]] = [number]
-            else:
+        for number, line_up in enumerate(self.line_ups):
+            if self.tables == "mixed":
                 for agent in line_up:
                     if agent < self._num_agents:
                         rows.setdefault((agent, None), []).append(number)
+            else:
+                rows[line_up[0], line_up[1]] = [number]
         pairings = [self._pairing(*key, numbers) for key, numbers in sorted(rows.items())]
         return [pairing for pairing in pairings if pairing is not None]
 
@@ -209,14 +261,24 @@ class Tournament:
         rounds = min(len(self._outcomes[number]) for number in numbers)
         if rounds == 0:
             return None
-        shares, margins = [], []
-        for number in numbers:
-            slot = self._line_ups[number].index(agent)
-            outcomes = self._outcomes[number][:rounds]
-            shares.append(np.concatenate([o.shares[..., slot].mean(axis=1) for o in outcomes]))
-            margins.append(np.concatenate([o.margins[..., slot].mean(axis=1) for o in outcomes]))
-        deal_shares, deal_margins = np.mean(shares, axis=0), np.mean(margins, axis=0)
+
+        def by_deal(figure: str) -> FloatArray:
+            tables = []
+            for number in numbers:
+                slot = self.line_ups[number].index(agent)
+                outcomes = self._outcomes[number][:rounds]
+                tables.append(
+                    np.concatenate([getattr(o, figure)[..., slot].mean(axis=1) for o in outcomes])
+                )
+            return np.asarray(np.mean(tables, axis=0))
+
+        deal_shares, deal_margins = by_deal("shares"), by_deal("margins")
         games = len(numbers) * self.num_players
+        adjusted = None
+        if self._baseline is not None:
+            adjusted = _luck_adjusted(
+                deal_shares, deal_margins, by_deal("lucky_shares"), by_deal("lucky_margins")
+            )
         return Pairing(
             agent=self.entrants[agent].name,
             opponent="mixed" if opponent is None else self.entrants[opponent].name,
@@ -226,25 +288,50 @@ class Tournament:
             margin=mean_estimate(deal_margins),
             deal_shares=deal_shares,
             deal_margins=deal_margins,
+            luck_adjusted=adjusted,
         )
 
     def _summaries(self) -> list[AgentSummary]:
         ratings: list[Estimate | None] = [None] * len(self.entrants)
-        if len(self.entrants) > 2 and all(self._outcomes):
+        fixed = None
+        if self._field_ratings is not None:
+            fixed = np.array([math.nan] * self._num_agents + list(self._field_ratings))
+        if (len(self.entrants) > 2 or fixed is not None) and all(self._outcomes):
             ratings = list(
                 rate(
                     len(self.entrants),
-                    np.array(self._line_ups),
+                    np.array(self.line_ups),
                     [
                         np.concatenate([outcome.shares.sum(axis=1) for outcome in outcomes])
                         for outcomes in self._outcomes
                     ],
+                    fixed,
                 )
             )
         return [
             AgentSummary(entrant.name, rating, entrant.decisions, entrant.ms_per_decision)
             for entrant, rating in zip(self.entrants, ratings, strict=True)
         ]
+
+
+def _luck_adjusted(
+    shares: FloatArray, margins: FloatArray, lucky_shares: FloatArray, lucky_margins: FloatArray
+) -> LuckAdjusted:
+    """The figures of a pairing without luck, from those of its deals: all float64 (D,)."""
+    fair_shares, fair_margins = shares - lucky_shares, margins - lucky_margins
+    return LuckAdjusted(
+        win_share=mean_estimate(fair_shares),
+        margin=mean_estimate(fair_margins),
+        variance_ratio=_ratio(shares.var(), fair_shares.var()),
+        margin_variance_ratio=_ratio(margins.var(), fair_margins.var()),
+        deal_shares=fair_shares,
+        deal_margins=fair_margins,
+    )
+
+
+def _ratio(plain: float, adjusted: float) -> float:
+    """By how much a variance has shrunk, NaN where nothing but rounding is left of it."""
+    return float(plain / adjusted) if adjusted > 1e-12 else math.nan
 
 
 def _rounds(deals: int) -> Iterator[tuple[int, int]]:
