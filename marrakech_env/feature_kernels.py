@@ -40,7 +40,7 @@ from marrakech_env.regions import (
 )
 from marrakech_env.schema import factor_table, offset_table
 from marrakech_env.spec import BOARD_SIZE, NUM_CELLS
-from marrakech_env.state import LAY, OVER, STEER, WALK, Bits, Int, Record, States
+from marrakech_env.state import COVER_OWN, LAY, OVER, STEER, WALK, Bits, Int, Record, States
 from marrakech_env.tables import (
     DX,
     DY,
@@ -86,14 +86,21 @@ _WINDOW = np.array([_cells_around(h, _SQUARE) for h in range(NUM_HEADINGS)], np.
 _NEAR = np.array([_cells_around(4 * cell, _DIAMOND) for cell in range(NUM_CELLS)], np.uint8)
 """uint8 (49, 12): the cells at most two steps from a cell, which a rug laid there can cover."""
 
-_RUGS = np.array(
-    [
-        [(1 << int(a) | 1 << int(b)) if a >= 0 else 0 for a, b in zip(*cells, strict=True)]
-        for cells in zip(FIRST_CELL, SECOND_CELL, strict=True)
-    ],
-    np.uint64,
-)
-"""uint64 (196, 12): the squares of a rug laid with Assam at a heading, none beyond the board."""
+
+def _rugs_around(cell: int) -> tuple[int, int]:
+    """The rugs that may be laid with Assam on a cell, as bitboards of their first cells."""
+    east_west, north_south = 0, 0
+    for first, second in zip(FIRST_CELL[4 * cell], SECOND_CELL[4 * cell], strict=True):
+        low, high = sorted((int(first), int(second)))
+        if low >= 0 and high - low == 1:
+            east_west |= 1 << low
+        elif low >= 0:
+            north_south |= 1 << low
+    return east_west, north_south
+
+
+_RUGS = np.array([_rugs_around(cell) for cell in range(NUM_CELLS)], np.uint64)
+"""uint64 (49, 2): the western cells of the rugs around a cell, and the northern ones."""
 
 _OFFSETS, _FACTORS = offset_table(FEATURES), factor_table(FEATURES)
 _FACES = len(WAYS)
@@ -231,6 +238,7 @@ def _write_steerings(state: Record, observer: Int, work: Record, row: Row, to: O
     walker, before = work.walkers[0], work.before
     find_bills(state, observer, work.walkers[1], work)
     own, others = game.board_of(state, observer), _board_of_others(state, observer)
+    _find_shifts(state, own, others, work)
     for steering in range(NUM_STEERINGS):
         row[to.steer_income + steering] = amount(before, OWN, steering)
         if walker == observer:
@@ -255,7 +263,7 @@ def _write_steerings(state: Record, observer: Int, work: Record, row: Row, to: O
             near_own += np.float32(ways_here) * most
             near_others -= np.float32(ways_here) * least
             near_squares += np.float32(ways_here) * count
-            shift += ways_here * _largest_shift(state, heading, own, others)
+            shift += ways_here * _largest_shift(work, heading >> 2)
         row[to.steer_next + steering] = np.float32(follows) / (_SIXTHS * _EIGHTEENTHS)
         row[to.steer_next_best + steering] = np.float32(follows_best) / (_SIXTHS * _SIXTHS)
         row[to.steer_near_own + steering] = near_own / _SIXTHS
@@ -279,14 +287,31 @@ def _board_of_others(state: Record, observer: Int) -> Bits:
 
 
 @kernel
-def _largest_shift(state: Record, heading: Int, own: Bits, others: Bits) -> Int:
-    """The most that a legal rug at a heading shifts, counted as `steer_shift` says."""
-    legal = game.placements_at(state, heading >> 2, heading & 3)
+def _find_shifts(state: Record, own: Bits, others: Bits, work: Record) -> None:
+    """Writes which rugs shift at least 1, 2, 3 and 4, counted as `steer_shift` says.
+
+    A square of others counts 2, one of nobody 1. Bitboards of all rugs at once, so that the best of
+    twelve rugs at each of twelve ends takes a few operations.
+    """
+    spare = state.flags & COVER_OWN
+    for way in range(2):
+        links, step = (state.links_south, _ROW) if way else (state.links_east, _ONE)
+        may_lie = ~(links & ~own if spare else links)
+        one, two = ~own, ~own >> step
+        one_of_others, two_of_others = others, others >> step
+        work.shifts[0, way] = may_lie & (one | two)
+        work.shifts[1, way] = may_lie & (one & two | one_of_others | two_of_others)
+        work.shifts[2, way] = may_lie & (one & two_of_others | one_of_others & two)
+        work.shifts[3, way] = may_lie & one_of_others & two_of_others
+
+
+@kernel
+def _largest_shift(work: Record, cell: Int) -> Int:
+    """The most that a legal rug around a cell shifts, after `_find_shifts`."""
     most: Int = 0
-    for placement in range(NUM_PLACEMENTS):
-        is_legal = np.uint64(legal >> np.uint32(placement) & np.uint32(1))
-        rug = _RUGS[heading, placement] * is_legal  # no branch, which nobody could foretell
-        most = max(most, game.popcount(rug & ~own) + game.popcount(rug & others))
+    for least in range(work.shifts.shape[0]):
+        east_west = work.shifts[least, 0] & _RUGS[cell, 0]
+        most += (east_west | work.shifts[least, 1] & _RUGS[cell, 1]) != 0
     return most
 
 
@@ -342,11 +367,10 @@ def _write_placements(
         row[to.lay_region + placement] = squares
 
         for k in range(NUM_STEERINGS):
-            own, theirs = ways(after, OWN, k), ways(after, WALKERS, k)
-            third = ways(after, THIRD, k)
+            to_own, to_third = ways(after, OWN, k), ways(after, THIRD, k)
             is_own_walk = work.walkers[0] == observer
-            due = theirs + third if is_own_walk else own + third
-            income = -due if is_own_walk else own
+            due = to_third + (ways(after, WALKERS, k) if is_own_walk else to_own)
+            income = -due if is_own_walk else to_own
             work.choices[k, 0], work.choices[k, 1] = due, income
         if work.walkers[0] >= 0:
             total, cheapest = _total_and_cheapest(work)

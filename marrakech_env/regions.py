@@ -41,6 +41,7 @@ WORK: Final = np.dtype(
         ("size", np.float32, (NUM_CELLS + 1,)),  # size of each square
         ("bills", np.uint32, (NUM_CELLS,)),  # of one walker on each square, see `find_bills`
         ("choices", np.int32, (NUM_STEERINGS, 2)),  # due and income of each steering, in sixths
+        ("shifts", np.uint64, (4, 2)),  # see `_find_shifts` of `feature_kernels`
         ("region_of", np.uint8, (NUM_CELLS,)),  # region of each square, or NO_REGION
         ("bits", np.uint64, (NUM_CELLS,)),  # bitboard of each region
         ("squares", np.int64, (NUM_CELLS,)),  # squares of each region
