@@ -144,13 +144,7 @@ def legal_actions(state: Record) -> Bits:
 
 @kernel
 def legal_placements(state: Record) -> Bits:
-    """The placements that the mover may lay, as 12 bits (rule 8)."""
-    return placements_at(state, np.int64(state.assam), np.int64(state.facing))
-
-
-@kernel
-def placements_at(state: Record, assam: Int, facing: Int) -> Bits:
-    """The placements that the mover might lay if Assam stood on a cell and faced so, as 12 bits.
+    """The placements that the mover may lay, as 12 bits (rule 8).
 
     A placement on the board is forbidden only where its two cells are the two visible halves of
     one rug, that is, joined by a link; `tables` explains how the twelve links are looked up.
@@ -159,7 +153,7 @@ def placements_at(state: Record, assam: Int, facing: Int) -> Bits:
     if state.flags & COVER_OWN:
         others = ~board_of(state, state.player)
         east, south = east & others, south & others
-    cell = np.uint64(assam)
+    cell = np.uint64(state.assam)
     east = (east << _FOURTEEN) >> cell  # bit 14 + d is now the link at Assam's cell + d
     south = (south << _FOURTEEN) >> cell
     around_east = (
@@ -177,9 +171,10 @@ def placements_at(state: Record, assam: Int, facing: Int) -> Bits:
         | (south >> np.uint64(16) & np.uint64(32))
     )
     blocked = (
-        BLOCKED_BY_EAST_LINKS[facing, around_east] | BLOCKED_BY_SOUTH_LINKS[facing, around_south]
+        BLOCKED_BY_EAST_LINKS[state.facing, around_east]
+        | BLOCKED_BY_SOUTH_LINKS[state.facing, around_south]
     )
-    return ON_BOARD[4 * assam + facing] & ~blocked
+    return ON_BOARD[4 * np.int64(state.assam) + state.facing] & ~blocked
 
 
 @kernel

@@ -34,7 +34,8 @@ from marrakech_env.feature_kernels import fill_features
 from marrakech_env.features import FEATURES
 from marrakech_env.schema import MAX_MONEY_OF_ALL, Entry, Schema, offset_table
 from marrakech_env.spec import BOARD_SIZE, EAST, MAX_RUGS, NORTH, NUM_CELLS, SOUTH, WEST
-from marrakech_env.state import LAY, OVER, WALK, Bits, Int, Record, State, States, as_states
+from marrakech_env.state import LAY, OVER, WALK, Int, Record, State, States, as_states
+from marrakech_env.stores import put_eight
 from marrakech_env.views import (
     colour_of_slot,
     half_turned,
@@ -238,26 +239,19 @@ def _fill_planes(
         planes = _PLANES[state.num_players]
         _write_boards(state, observer, boards, planes)
         _write_numbers(state, observer, numbers, planes)
-        # Unsigned indices: Numba would ask of signed ones whether they count from the end.
         at = np.uint64(games[j] * planes.total) * _CELLS
         east_is_up = state.facing & 1 == 1
         for plane in range(planes.facing_east_west):
             for row in range(BOARD_SIZE):
                 squares = row_of_bytes(boards[plane], east_is_up, row)
-                _put_eight(out, at + _ROW * np.uint64(row), squares)
+                # The eighth byte, a 0, is overwritten by the next row.
+                put_eight(out, at + _ROW * np.uint64(row), squares)
             at += _CELLS
         for plane in range(planes.facing_east_west, planes.total):
-            value = np.uint8(min(numbers[plane], MAX_PLANE_MONEY))
+            value = np.uint8(min(numbers[np.uint64(plane)], MAX_PLANE_MONEY))
             for cell in range(NUM_CELLS):
                 out[at + np.uint64(cell)] = value
             at += _CELLS
-
-
-@kernel
-def _put_eight(out: NDArray[np.uint8], at: Bits, values: Bits) -> None:
-    """Writes the 7 squares of a row and a zero that the next row overwrites, in one store."""
-    for k in range(8):
-        out[at + np.uint64(k)] = np.uint8(values >> np.uint64(8 * k))
 
 
 @kernel
