@@ -236,7 +236,7 @@ def main(config: Config) -> None:
             *row.wanted(),
             row.verdict(value, ratio),
         )
-    console = Console()
+    console = Console(width=None if sys.stdout.isatty() else 120)  # a log folds no names
     console.print(table)
     versions = f"Python {platform.python_version()}, NumPy {np.__version__}"
     console.print(
