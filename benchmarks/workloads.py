@@ -259,8 +259,8 @@ def first_step(cold: bool) -> Measurement:
 
 
 def resident(_: float) -> float:
-    """Megabytes of memory of a new process after `import marrakech_env`; on Linux only."""
-    code = "import marrakech_env, pathlib; print(pathlib.Path('/proc/self/status').read_text())"
+    """Megabytes of memory of a new process after `import marrakech_env.batch`; on Linux only."""
+    code = "import marrakech_env.batch, pathlib; print(pathlib.Path('/proc/self/status').read_text())"
     done = subprocess.run([sys.executable, "-c", code], check=True, capture_output=True, text=True)
     (line,) = (line for line in done.stdout.splitlines() if line.startswith("VmRSS:"))
     return int(line.split()[1]) * 1024 / 1e6
