@@ -167,8 +167,8 @@ class PPOSettings:
     """Weight of the entropy bonus at the start; falls linearly to a twentieth."""
     gamma: float = 0.96
     """Discount for each decision."""
-    gae_lambda: float = 0.95
-    """Lambda of the generalised advantage estimate."""
+    gae_lambda: float = 0.8
+    """Lambda of the generalised advantage estimate; less takes out more of the luck of the dice."""
     clip_range: float = 0.2
     """Clip range of PPO."""
     network: Literal["scorer", "mlp"] = "scorer"
