@@ -4,8 +4,8 @@
 
 `scorer`, for `features`: what an observation says of one steering or one placement goes through the
 same small network for all 3 steerings, and another for all 12 placements, together with a summary
-of everything else. What is learned of one placement so holds for all of them (docs/training.md
-has the comparison).
+of everything else. What is learned of one placement so holds for all of them (see
+docs/training.md).
 
 Legend: `B` games, `F` numbers of a flat observation, `A` = 15 actions, `H`, `K` hidden units.
 """
