@@ -186,6 +186,11 @@ class Tournament:
             )
         )
 
+    def pairing(self, line_up: int) -> Pairing | None:
+        """What is known of one line-up, for its first agent; None before its first round."""
+        agent, opponent = self.line_ups[line_up][:2]
+        return self._pairing(agent, opponent, [line_up])
+
     def result(self) -> Result:
         """What is known now."""
         return Result(
@@ -276,7 +281,7 @@ class Tournament:
         games = len(numbers) * self.num_players
         adjusted = None
         if self._baseline is not None:
-            adjusted = _luck_adjusted(
+            adjusted = LuckAdjusted.of(
                 deal_shares, deal_margins, by_deal("lucky_shares"), by_deal("lucky_margins")
             )
         return Pairing(
@@ -312,26 +317,6 @@ class Tournament:
             AgentSummary(entrant.name, rating, entrant.decisions, entrant.ms_per_decision)
             for entrant, rating in zip(self.entrants, ratings, strict=True)
         ]
-
-
-def _luck_adjusted(
-    shares: FloatArray, margins: FloatArray, lucky_shares: FloatArray, lucky_margins: FloatArray
-) -> LuckAdjusted:
-    """The figures of a pairing without luck, from those of its deals: all float64 (D,)."""
-    fair_shares, fair_margins = shares - lucky_shares, margins - lucky_margins
-    return LuckAdjusted(
-        win_share=mean_estimate(fair_shares),
-        margin=mean_estimate(fair_margins),
-        variance_ratio=_ratio(shares.var(), fair_shares.var()),
-        margin_variance_ratio=_ratio(margins.var(), fair_margins.var()),
-        deal_shares=fair_shares,
-        deal_margins=fair_margins,
-    )
-
-
-def _ratio(plain: float, adjusted: float) -> float:
-    """By how much a variance has shrunk, NaN where nothing but rounding is left of it."""
-    return float(plain / adjusted) if adjusted > 1e-12 else math.nan
 
 
 def _rounds(deals: int) -> Iterator[tuple[int, int]]:
