@@ -125,7 +125,10 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         _check_options(config)
         if config.leaderboard:
-            return _leaderboard(config, console, messages)
+            ladder = None if config.against is None else read_ladder(config.against)
+            files = _leaderboard_files(config)
+            board = Leaderboard(config.agents, config.seed, config.baseline, ladder)
+            return _run_leaderboard(board, files, config, console, messages)
         outputs = _outputs(config)
         if config.endgames:
             return _endgames(config, console, messages)
@@ -204,11 +207,11 @@ def _endgames(config: Config, console: Console, messages: Console) -> int:
     return 0
 
 
-def _leaderboard(config: Config, console: Console, messages: Console) -> int:
-    """Plays for the leaderboard, writes and prints it; returns the exit code.
+def _leaderboard_files(config: Config) -> tuple[Path, Path]:
+    """Where the page and the JSON of the leaderboard go.
 
     Raises:
-        ValueError: An unknown agent, a bad ladder or budget, or files that cannot be written.
+        ValueError: A bad budget, or a place that cannot be written.
     """
     if not (config.budget > 0 and math.isfinite(config.budget)):
         raise ValueError(f"--budget must be a number of minutes above 0, not {config.budget}")
@@ -216,27 +219,37 @@ def _leaderboard(config: Config, console: Console, messages: Console) -> int:
     if folder is None:
         folder = Path("docs") if Path("docs").is_dir() else Path()
     stem = "leaderboard" if config.against is None else "leaderboard-against"
-    files = [folder / f"{stem}.md", folder / f"{stem}.json"]
+    files = folder / f"{stem}.md", folder / f"{stem}.json"
     for file in files:
         _check_writable("out", file)
-    ladder = None if config.against is None else read_ladder(config.against)
-    board = Leaderboard(config.agents, config.seed, config.baseline, ladder)
-    complete = False
+    return files
+
+
+def _run_leaderboard(
+    board: Leaderboard,
+    files: tuple[Path, Path],
+    config: Config,
+    console: Console,
+    messages: Console,
+) -> int:
+    """Plays, prints and writes the leaderboard; returns the exit code."""
+    seconds, complete = 60 * config.budget, False
     with _bar(messages, TextColumn("{task.description}")) as bar:
-        task = bar.add_task("", total=60 * config.budget)
+        task = bar.add_task("", total=seconds)
         try:
             board.run(
-                60 * config.budget,
+                seconds,
                 lambda used, doing: bar.update(task, completed=used, description=doing),
             )
             complete = True
         except KeyboardInterrupt:
             pass
     made = circumstances(_command(config), config.budget, config.seed, config.baseline, complete)
-    page = as_markdown(board.standings(), made, ladder)
+    standings = board.standings()
+    page, data = (write(standings, made, board.ladder) for write in (as_markdown, as_json))
     console.print(page, markup=False, highlight=False, soft_wrap=True)
     try:
-        for file, text in zip(files, (page, as_json(board.standings(), made, ladder)), strict=True):
+        for file, text in zip(files, (page, data), strict=True):
             file.write_text(text, encoding="utf-8")
     except OSError as error:
         return _tell(error, messages, UNWRITTEN)

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import astuple, dataclass
 from typing import Final
 
 import numpy as np
@@ -47,24 +47,12 @@ def mean_estimate(observations: NDArray[np.float64]) -> Estimate:
     return Estimate(mean, mean - half, mean + half)
 
 
-def average_estimate(pairings: Sequence[NDArray[np.float64]]) -> Estimate:
-    """The average of the means of several pairings, each counting alike, with Student's t interval.
-
-    Args:
-        pairings: For each pairing float64 (D,), one number a deal; D may differ, and number d is
-            of the same deal in all of them, which need not be independent.
-    """
-    fewest = min(map(len, pairings))
-    value = float(np.mean([observations.mean() for observations in pairings]))
-    if fewest < 2:
-        return Estimate(value, math.nan, math.nan)
-    by_deal = np.zeros(max(map(len, pairings)))
-    for observations in pairings:
-        deals = len(observations)
-        by_deal[:deals] += (observations - observations.mean()) / math.sqrt(deals * (deals - 1))
-    deviation = math.sqrt(float((by_deal**2).sum())) / len(pairings)
-    half = t_quantile(fewest - 1) * deviation
-    return Estimate(value, value - half, value + half)
+def average_estimate(estimates: Sequence[Estimate]) -> Estimate:
+    """The average of independent estimates, each counting alike; at least one."""
+    value, low, high = (np.array(ends) for ends in zip(*map(astuple, estimates), strict=True))
+    count, mean = len(estimates), float(value.mean())
+    below, above = (math.sqrt(float((gap**2).sum())) / count for gap in (value - low, high - value))
+    return Estimate(mean, mean - below, mean + above)
 
 
 def share_estimate(observations: NDArray[np.float64], games: int) -> Estimate:

@@ -27,7 +27,7 @@ from marrakech_env.arena.endgames import EndgameResult, load_endgames, play_endg
 from marrakech_env.arena.interval import average_estimate
 from marrakech_env.arena.luck import DEFAULT_BASELINE
 from marrakech_env.arena.match import Entrant, IllegalActionError
-from marrakech_env.arena.result import AgentSummary, Pairing, Row, Standings
+from marrakech_env.arena.result import AgentSummary, Pairing, Row, Standings, share_matrix
 from marrakech_env.arena.tournament import Tournament
 from marrakech_env.spec import MAX_PLAYERS, RuleSet
 
@@ -132,6 +132,8 @@ class Leaderboard:
     def run(self, seconds: float, progress: Progress = lambda seconds, doing: None) -> None:
         """Lets everybody play late positions, and then games for so many seconds."""
         for players, tournament in self._tournaments.items():
+            progress(0.0, f"{players} players, first decisions")
+            tournament.warm_up()
             for entrant in self._rated(tournament):
                 progress(0.0, f"{players} players, late positions: {entrant.name}")
                 results = play_endgames(entrant.agent, players, self.seed)
@@ -192,8 +194,14 @@ class Leaderboard:
     def _row(
         self, players: int, entrant: Entrant, summary: AgentSummary, pairings: Sequence[Pairing]
     ) -> Row:
-        plain = _shares_of(entrant.name, pairings, players, adjusted=False)
-        adjusted = _shares_of(entrant.name, pairings, players, adjusted=True)
+        plain, adjusted = (
+            [
+                estimate
+                for (name, _), estimate in share_matrix(pairings, players, luck_adjusted).items()
+                if name == entrant.name
+            ]
+            for luck_adjusted in (False, True)
+        )
         return Row(
             name=entrant.name,
             rating=summary.rating,
@@ -231,8 +239,7 @@ def _refusal(name: str, players: int) -> str | None:
 
 
 def _tables(tournament: Tournament) -> list[Table]:
-    """The line-ups of a tournament, with guesses of what they cost."""
-    tournament.warm_up()
+    """The line-ups of a tournament that is warmed up, with guesses of what they cost."""
     positions = load_endgames(tournament.num_players).states[:: 1 + 1000 // PROBES]
     speeds = [_decision_seconds(entrant.agent, positions) for entrant in tournament.entrants]
     decisions = 2 * tournament.rule_set.rugs * tournament.num_players  # of a slot in a deal
@@ -258,19 +265,3 @@ def _strength(row: Row) -> tuple[float, float]:
     """What the rows are sorted by."""
     rating, share = row.rating, row.win_share
     return (rating.value if rating else -math.inf, share.value if share else -math.inf)
-
-
-def _shares_of(
-    name: str, pairings: Sequence[Pairing], players: int, adjusted: bool
-) -> list[NDArray[np.float64]]:
-    """The win shares of an agent in each of its pairings, by deal."""
-    found = []
-    for pairing in pairings:
-        shares = pairing.deal_shares
-        if adjusted and pairing.luck_adjusted is not None:
-            shares = pairing.luck_adjusted.deal_shares
-        if pairing.agent == name:
-            found.append(shares)
-        elif pairing.opponent == name and players == 2:
-            found.append(1 - shares)
-    return found

@@ -8,7 +8,7 @@ from __future__ import annotations
 import json
 import os
 import platform
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
 from importlib.metadata import version
@@ -18,7 +18,7 @@ from typing import Any, Final
 from marrakech_env.arena.interval import Estimate
 from marrakech_env.arena.leaderboard import PLAYER_COUNTS, RULES, Ladder
 from marrakech_env.arena.report import estimate_as_dict, pairing_as_dict
-from marrakech_env.arena.result import Pairing, Row, Standings
+from marrakech_env.arena.result import Row, Standings, share_matrix
 
 KIND: Final = "marrakech-env leaderboard"
 PACKAGES: Final = ("marrakech-env", "numpy", "numba")
@@ -177,24 +177,13 @@ def as_markdown(
             parts.append(f"Held fixed: {', '.join(fixed)}.")
         parts.append(_main_table(board))
         copies = "" if board.num_players == 2 else f"{board.num_players - 1} copies of "
-        for title, pick in _MATRICES:
+        for title, adjusted in (("Win share", False), ("Luck-adjusted win share", True)):
             parts.append(f"{title} in %, of the row against {copies}the column:")
-            parts.append(_matrix(board, pick))
+            parts.append(_matrix(board, adjusted))
         reasons = [f"`{name}`: {reason}" for name, reason in board.left_out.items()]
         if reasons:
             parts.append(f"Left out: {'; '.join(reasons)}.")
     return "\n\n".join([*parts, "## Adding a row", ADDING]) + "\n"
-
-
-def _plain(pairing: Pairing) -> Estimate | None:
-    return pairing.win_share
-
-
-def _adjusted(pairing: Pairing) -> Estimate | None:
-    return None if pairing.luck_adjusted is None else pairing.luck_adjusted.win_share
-
-
-_MATRICES: Final = (("Win share", _plain), ("Luck-adjusted win share", _adjusted))
 
 
 def _main_table(board: Standings) -> str:
@@ -218,15 +207,8 @@ def _main_table(board: Standings) -> str:
     return _table(head, lines)
 
 
-def _matrix(board: Standings, pick: Callable[[Pairing], Estimate | None]) -> str:
-    cells: dict[tuple[str, str], Estimate | None] = {}
-    for pairing in board.pairings:
-        estimate = pick(pairing)
-        cells[pairing.agent, pairing.opponent] = estimate
-        if estimate is not None and board.num_players == 2:
-            cells[pairing.opponent, pairing.agent] = Estimate(
-                1 - estimate.value, 1 - estimate.high, 1 - estimate.low
-            )
+def _matrix(board: Standings, adjusted: bool) -> str:
+    cells = share_matrix(board.pairings, board.num_players, adjusted)
     lines = [
         [
             f"`{row.name}`",

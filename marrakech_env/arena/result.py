@@ -6,6 +6,7 @@ Legend: `D` deals, `P` players.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -183,3 +184,29 @@ class Standings:
     opponents: list[str]
     pairings: list[Pairing]
     left_out: dict[str, str]
+
+
+def share_matrix(
+    pairings: Sequence[Pairing], num_players: int, adjusted: bool = False
+) -> dict[tuple[str, str], Estimate]:
+    """The win share of each agent against each other one, by the names of both.
+
+    With two players what one has not won is the other's.
+
+    Args:
+        pairings: The pairings.
+        num_players: P.
+        adjusted: Without the luck of the dice, for pairings where that is known.
+    """
+    matrix = {}
+    for pairing in pairings:
+        share = pairing.win_share
+        if adjusted:
+            if pairing.luck_adjusted is None:
+                continue
+            share = pairing.luck_adjusted.win_share
+        matrix[pairing.agent, pairing.opponent] = share
+        if num_players == 2:
+            rest = Estimate(1 - share.value, 1 - share.high, 1 - share.low)
+            matrix[pairing.opponent, pairing.agent] = rest
+    return matrix

@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 from marrakech_env import chance
 from marrakech_env.agent import agent_name, load_agent
 from marrakech_env.arena.interval import Estimate, mean_estimate, share_estimate
-from marrakech_env.arena.luck import load_baseline
+from marrakech_env.arena.luck import Luck, load_baseline
 from marrakech_env.arena.match import Entrant, Outcome, play_deals
 from marrakech_env.arena.rating import rate
 from marrakech_env.arena.result import AgentSummary, LuckAdjusted, Pairing, Result, Tables
+from marrakech_env.batch import Batch
 from marrakech_env.spec import RuleSet, resolve_rules
 
 FloatArray = NDArray[np.float64]
@@ -154,13 +155,16 @@ class Tournament:
                     self.play_round(line_up, count)
 
     def warm_up(self) -> None:
-        """Lets every agent take its first decisions outside the clock.
+        """Lets every agent take its first decisions outside the clock, and the baseline too.
 
         Raises:
             IllegalActionError: As `run`.
         """
         for entrant in self.entrants:
             entrant.warm_up(self.rule_set)
+        if self._baseline is not None:
+            batch = Batch(1, self.num_players, self.rule_set)
+            Luck(self._baseline, 1, self.num_players).add(batch, np.arange(1), np.ones(1, np.int64))
 
     def next_round(self, line_up: int) -> int:
         """How many deals the next round of a line-up has, 0 after the last one."""
