@@ -14,9 +14,9 @@ Legend: `P` players, `D` deals.
 from __future__ import annotations
 
 import math
-import time
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
+from time import perf_counter
 from typing import Final
 
 import numpy as np
@@ -74,13 +74,13 @@ class Table:
 
     def play(self, on_end: Callable[[int], None]) -> None:
         """Plays the next round."""
-        started = time.perf_counter()
+        started = perf_counter()
         spent = self.deal_seconds * self.deals
         self.tournament.play_round(self.line_up, on_end)
         pairing = self.tournament.pairing(self.line_up)
         assert pairing is not None
         self.deals = pairing.deals
-        self.deal_seconds = (spent + time.perf_counter() - started) / self.deals
+        self.deal_seconds = (spent + perf_counter() - started) / self.deals
         self.width = pairing.win_share.high - pairing.win_share.low
 
 
@@ -139,10 +139,10 @@ class Leaderboard:
                 results = play_endgames(entrant.agent, players, self.seed)
                 self._endgames[players, entrant.name] = tuple(results)
         tables = [t for tournament in self._tournaments.values() for t in _tables(tournament)]
-        started = time.perf_counter()
+        started = perf_counter()
 
         def used() -> float:
-            return time.perf_counter() - started
+            return perf_counter() - started
 
         while table := choose(tables, seconds - used()):
             doing = _described(table)
@@ -250,9 +250,9 @@ def _tables(tournament: Tournament) -> list[Table]:
 
 
 def _decision_seconds(agent: Agent, positions: NDArray[np.void]) -> float:
-    started = time.perf_counter()
+    started = perf_counter()
     agent.act(positions.copy(), np.random.default_rng(0))
-    return (time.perf_counter() - started) / len(positions)
+    return (perf_counter() - started) / len(positions)
 
 
 def _described(table: Table) -> str:
