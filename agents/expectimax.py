@@ -30,7 +30,11 @@ WEIGHTS_FILE: Final = Path(__file__).parent / "weights" / "expectimax.json"
 
 
 class ExpectimaxAgent:
-    """Chooses what is worth most; ties go to the lowest action."""
+    """Chooses what is worth most; ties go to the lowest action.
+
+    Attributes:
+        num_parameters: Its weights, for all numbers of players.
+    """
 
     def __init__(self, weights: str | Path | None = None) -> None:
         """Reads the weights for 2, 3 and 4 players.
@@ -43,7 +47,10 @@ class ExpectimaxAgent:
             OSError: The file cannot be read.
         """
         path = WEIGHTS_FILE if weights is None else Path(weights)
-        self._tables = read_weights(json.loads(path.read_text(encoding="utf-8")), str(path))
+        data = json.loads(path.read_text(encoding="utf-8"))
+        self._tables = read_weights(data, str(path))
+        fitted = (entry[key] for entry in data["players"].values() for key in ("weights", "spread"))
+        self.num_parameters = sum(map(np.size, fitted))
 
     def act(self, states: States, rng: np.random.Generator) -> NDArray[np.int64]:
         """Chooses an action in each game.

@@ -21,7 +21,10 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
+from marrakech_env import rewards
 from marrakech_env.actions import NUM_ACTIONS
+from marrakech_env.rewards import MARGIN_UNIT
+from marrakech_env.rules import scores, winner_shares
 from marrakech_env.spec import MAX_PLAYERS, check_num_players, resolve_rules
 from marrakech_env.state import State, States, as_states, one_state
 
@@ -30,7 +33,7 @@ from .analysis import ActionValue, best_first
 from .tensors import Tensors
 from .value_deep import EFFORT, value_actions
 from .value_net import NET, empty_net
-from .value_search import MIND, new_minds
+from .value_search import MIND, new_minds, value_seats
 from .value_tables import TABLE
 
 KIND: Final = "value"
@@ -131,7 +134,14 @@ alone tells a player little (measured with four: no gain)."""
 
 
 class ValueAgent:
-    """Plays the action of the greatest worth, or draws one at a temperature above 0."""
+    """Plays the action of the greatest worth, or draws one at a temperature above 0.
+
+    Attributes:
+        temperature: How much it deviates from the best action, see the argument.
+        name: Display name.
+        num_players: The only number of players it can play with; not there with shipped models.
+        num_parameters: Weights of all its networks.
+    """
 
     def __init__(
         self,
@@ -161,6 +171,9 @@ class ValueAgent:
         models = shipped_models() if model is None else {model.head.num_players: model}
         if model is not None:
             self.num_players = model.head.num_players
+        self.num_parameters = sum(
+            array.size for model in models.values() for array in model.weights().values()
+        )
         self._minds = {players: new_minds(model.net) for players, model in models.items()}
         self._efforts = {
             players: np.array([astuple(effort or USUAL[players])], EFFORT) for players in models
@@ -189,6 +202,30 @@ class ValueAgent:
         rows = (ActionValue(a, *map(float, values[0, a])) for a in range(NUM_ACTIONS))
         return best_first(row for row in rows if row.worth > -np.inf)
 
+    def evaluate(self, states: States) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+        """What every seat can expect of a game: float64 (B, P), share of the win and margin.
+
+        Args:
+            states: STATE (B,), in any phase, also finished games, where it is exact. The margin
+                is the final score minus the best other one, in dirhams.
+
+        Raises:
+            ValueError: There is no model for the games' number of players.
+        """
+        states = as_states(states)
+        shares, margins = winner_shares(states), MARGIN_UNIT * rewards.margins(scores(states))
+        if len(states):
+            players = int(states["num_players"][0])
+            value_seats(states, self._minds_for(players), TABLE, shares, margins)
+        return shares, margins
+
+    def _minds_for(self, players: int) -> NDArray[np.void]:
+        """Weights and scratch for a number of players."""
+        if players not in self._minds:
+            known = " or ".join(map(str, self._minds)) or "no"
+            raise ValueError(f"agent {self.name!r} is made for {known} players, not for {players}")
+        return self._minds[players]
+
     def _decide(
         self, states: States, noise: NDArray[np.float64], values: NDArray[np.float64]
     ) -> NDArray[np.int64]:
@@ -196,12 +233,7 @@ class ValueAgent:
         actions = np.empty(len(states), np.int64)
         if len(states):
             players = int(states["num_players"][0])
-            if players not in self._minds:
-                known = " or ".join(map(str, self._minds)) or "no"
-                raise ValueError(
-                    f"agent {self.name!r} is made for {known} players, not for {players}"
-                )
-            minds, effort = self._minds[players], self._efforts[players]
+            minds, effort = self._minds_for(players), self._efforts[players]
             value_actions(states, minds, TABLE, effort, noise, values, actions)
         return actions
 

@@ -15,7 +15,7 @@ from marrakech_env import game
 from marrakech_env.actions import FIRST_PLACEMENT, NUM_ACTIONS
 from marrakech_env.compile import kernel
 from marrakech_env.spec import MAX_PLAYERS
-from marrakech_env.state import LAY, OVER, STATE, STEER, STEER_AT_END, WALK, Int, Record
+from marrakech_env.state import LAY, OVER, STATE, STEER, STEER_AT_END, WALK, Int, Record, States
 from marrakech_env.tables import DIE_PROBABILITY, FIRST_CELL, NUM_PLACEMENTS, SECOND_CELL
 
 from .value_board import lay, look, next_walker, prepare
@@ -311,6 +311,32 @@ def _value_late_steering(state: Record, mind: Record, tables: Record) -> None:
     for seat in range(MAX_PLAYERS):
         turn.seat_margin[seat] = turn.walk_margin[0, seat]
         turn.seat_win[seat] = turn.walk_win[0, seat]
+
+
+@kernel
+def value_seats(
+    states: States,
+    minds: NDArray[np.void],
+    tables: NDArray[np.void],
+    shares: NDArray[np.float64],
+    margins: NDArray[np.float64],
+) -> None:
+    """Writes what all seats can expect if the mover does what is worth most to him.
+
+    Args:
+        states: STATE (B,); finished games are left out.
+        minds: MIND (1,) or more, of which the first is used.
+        tables: `value_tables.TABLE`.
+        shares: float64 (B, P), the shares of the win.
+        margins: float64 (B, P), in dirhams.
+    """
+    turn = minds[0].turn
+    for i in range(len(states)):
+        if states[i].phase != OVER:
+            look_ahead(states[i], minds[0], tables[0])
+            for seat in range(states[i].num_players):
+                shares[i, seat] = turn.seat_win[seat]
+                margins[i, seat] = turn.seat_margin[seat]
 
 
 def new_minds(net: NDArray[np.void]) -> NDArray[np.void]:

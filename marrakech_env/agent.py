@@ -40,8 +40,10 @@ MODEL_GROUP: Final = "marrakech_env.models"
 class Agent(Protocol):
     """Whoever decides for a player.
 
-    Two attributes are optional: `name`, how tables call the agent (without it, what it was loaded
-    by), and `num_players`, the one number of players it can play with (without it, any).
+    Some attributes are optional: `name`, how tables call the agent (without it, what it was loaded
+    by); `num_players`, the one number of players it can play with (without it, any); `version`, a
+    whole number that grows whenever it plays differently (without it, 1); `num_parameters`, how
+    many weights it has learned or been given.
     """
 
     def act(self, states: States, rng: np.random.Generator) -> Any:
@@ -118,7 +120,8 @@ def load_agent(spec: str | os.PathLike[str] | object, num_players: int | None = 
             * `module:attr`, looked up from the current folder too; `attr` is anything of the
               first kind.
 
-            A name goes before a path; `./NAME` is the path.
+            A name goes before a path; `./NAME` is the path. A text may end in `@N`: then the
+            agent must be of version N.
         num_players: Where given, an agent that is made for another number of players is refused.
 
     Raises:
@@ -152,6 +155,11 @@ def agent_name(agent: object, spec: object) -> str:
     return str(getattr(agent, "name", type(agent).__name__))
 
 
+def agent_version(agent: object) -> int:
+    """The version of an agent, 1 where it names none."""
+    return int(getattr(agent, "version", 1))
+
+
 def model_file(path: str | os.PathLike[str]) -> Path:
     """The file that says what kind of trained model lies at a path.
 
@@ -180,6 +188,9 @@ def _find_agent(spec: object) -> Agent:
         return _as_agent(_load_entry(_only(offered, "agent", spec)), spec)
     if spec and Path(spec).exists():
         return _agent_at(Path(spec), spec)
+    base, at, version = spec.rpartition("@")
+    if at and base and version.isdecimal():
+        return _of_version(int(version), _find_agent(base), base)
     target, colon, attribute = spec.rpartition(":")
     if colon and attribute:
         if target.endswith(".py"):
@@ -195,6 +206,15 @@ def _find_agent(spec: object) -> Agent:
         "allowed: an existing path (a .py file with `act` or `agent` in it, FILE.py:attr, or a "
         "trained model) and module:attr"
     )
+
+
+def _of_version(wanted: int, agent: Agent, spec: str) -> Agent:
+    found = agent_version(agent)
+    if found != wanted:
+        raise ValueError(
+            f"agent '{spec}@{wanted}' is not installed; {spec!r} has version {found} here"
+        )
+    return agent
 
 
 def _agent_at(path: Path, spec: str) -> Agent:

@@ -176,7 +176,7 @@ def test_the_adjusted_mean_is_that_of_the_plain_one_with_any_baseline(
 
 
 def test_expectimax_takes_most_of_the_luck_out() -> None:
-    for players, deals in ((2, 120), (4, 40)):
+    for players, deals in ((2, 100), (4, 30)):
         result = arena.play(
             ["expectimax"], players, field=["greedy"], deals=deals, baseline="expectimax"
         )
@@ -269,7 +269,7 @@ class Wrong:
     ],
 )
 def test_a_baseline_that_gives_no_numbers_is_refused(shares: Any) -> None:
-    with pytest.raises(ValueError, match=r"`evaluate` must give two arrays of 16 x 2 finite"):
+    with pytest.raises(ValueError, match=r"`evaluate` must give two arrays of 4 x 2 finite"):
         arena.play([Lowest(), Noisy()], deals=4, baseline=Wrong(shares))
 
 

@@ -374,3 +374,28 @@ def test_playing_needs_neither_torch_nor_safetensors():
         "assert not {'torch', 'safetensors', 'matplotlib'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
+
+
+# ------------------------------------------------------------------------------- as a baseline
+
+
+@pytest.mark.parametrize("players", [2, 3, 4])
+def test_all_seats_are_valued_and_finished_games_exactly(players):
+    someone = agent(players)
+    states = random_states("official;money=9", players, 60, 3)
+    shares, margins = someone.evaluate(states)
+    assert shares.shape == margins.shape == (len(states), players)
+    assert np.isfinite(margins).all()
+    np.testing.assert_allclose(shares.sum(axis=1), 1, atol=1e-5)
+    over = states["phase"] == OVER
+    assert 0 < over.sum() < len(states)
+    np.testing.assert_array_equal(shares[over], rules.winner_shares(states[over]))
+    points = rules.scores(states[over])
+    for seat in range(players):
+        others = np.delete(points, seat, axis=1).max(axis=1)
+        np.testing.assert_allclose(margins[over, seat], points[:, seat] - others)
+    for row in np.flatnonzero(~over)[:10]:
+        best = someone.analyse(states[row])[0]
+        mover = states["player"][row]
+        assert shares[row, mover] == pytest.approx(best.win)
+        assert margins[row, mover] == pytest.approx(best.margin)

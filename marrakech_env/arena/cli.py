@@ -3,15 +3,30 @@
 from __future__ import annotations
 
 import math
+import shlex
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
 import tyro
 from rich.console import Console
-from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+from rich.progress import (
+    BarColumn,
+    MofNCompleteColumn,
+    Progress,
+    ProgressColumn,
+    TextColumn,
+    TimeRemainingColumn,
+)
 
 from marrakech_env.arena.endgames import play_endgames
+from marrakech_env.arena.leaderboard import Leaderboard
+from marrakech_env.arena.leaderboard_files import (
+    as_json,
+    as_markdown,
+    circumstances,
+    read_ladder,
+)
 from marrakech_env.arena.luck import DEFAULT_BASELINE
 from marrakech_env.arena.match import IllegalActionError
 from marrakech_env.arena.report import (
@@ -30,6 +45,15 @@ UNWRITTEN, BAD_INPUT, INTERRUPTED = 1, 2, 130
 """Exit codes besides 0."""
 PIPED_WIDTH = 120
 """Characters in a line where the output is no terminal."""
+
+
+GAMES, ENDGAMES, LEADERBOARD = "games", "--endgames", "--leaderboard"
+USES: Final = {
+    GAMES: "field players rules games tables luck_adjusted baseline json csv plot",
+    ENDGAMES: "players json",
+    LEADERBOARD: "baseline budget out against",
+}
+"""The options that belong to each thing that the command can do; `agents` and `seed` to all."""
 
 
 @dataclass
@@ -65,6 +89,16 @@ class Config:
     """Who judges that luck: any agent with a method `evaluate`."""
     endgames: bool = False
     """Instead of games: how the agents decide in late positions whose true values are known."""
+    leaderboard: bool = False
+    """All agents that are known by name, and the named ones, with 2, 3 and 4 players: writes
+    leaderboard.md and leaderboard.json."""
+    budget: float = 60
+    """Minutes of games for the leaderboard; late positions come on top."""
+    out: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER")] = None
+    """Where to write the leaderboard: docs where that exists, else the current folder."""
+    against: File = None
+    """An earlier leaderboard.json, whose ratings are held fixed: the named agents are rated
+    against its entries, into leaderboard-against.md and .json."""
     json: File = None
     """File to write the result to as JSON."""
     csv: File = None
@@ -89,6 +123,12 @@ def main(arguments: list[str] | None = None) -> int:
     if not console.is_terminal:
         console.width = PIPED_WIDTH
     try:
+        _check_options(config)
+        if config.leaderboard:
+            ladder = None if config.against is None else read_ladder(config.against)
+            files = _leaderboard_files(config)
+            board = Leaderboard(config.agents, config.seed, config.baseline, ladder)
+            return _run_leaderboard(board, files, config, console, messages)
         outputs = _outputs(config)
         if config.endgames:
             return _endgames(config, console, messages)
@@ -108,6 +148,21 @@ def main(arguments: list[str] | None = None) -> int:
         except OSError as error:
             return _tell(error, messages, UNWRITTEN)
     return INTERRUPTED if interrupted else 0
+
+
+def _check_options(config: Config) -> None:
+    """Raises ValueError where an option is given that the command would not look at."""
+    if config.endgames and config.leaderboard:
+        raise ValueError("--endgames and --leaderboard are two commands; give one of them")
+    mode = ENDGAMES if config.endgames else LEADERBOARD if config.leaderboard else GAMES
+    usual = Config(())
+    for option in vars(config):
+        homes = [home for home, options in USES.items() if option in options.split()]
+        if homes and mode not in homes and getattr(config, option) != getattr(usual, option):
+            advice = f"leave it out with {mode}" if mode != GAMES else f"add {homes[0]}"
+            raise ValueError(
+                f"--{option.replace('_', '-')} is about {' and '.join(homes)}; {advice}"
+            )
 
 
 def _tournament(config: Config) -> Tournament:
@@ -134,14 +189,8 @@ def _endgames(config: Config, console: Console, messages: Console) -> int:
     """Prints and keeps how the agents play late positions; returns the exit code.
 
     Raises:
-        ValueError: No agent, an unknown one, an illegal action, or options that are about games.
+        ValueError: No agent, an unknown one, or an illegal action.
     """
-    usual = Config(())
-    for option in ("field", "rules", "games", "tables", "luck_adjusted", "baseline", "csv", "plot"):
-        if getattr(config, option) != getattr(usual, option):
-            raise ValueError(
-                f"--{option.replace('_', '-')} is about games; leave it out with --endgames"
-            )
     if not config.agents:
         raise ValueError("no agents given; try: --endgames greedy expectimax")
     results = [
@@ -158,18 +207,85 @@ def _endgames(config: Config, console: Console, messages: Console) -> int:
     return 0
 
 
+def _leaderboard_files(config: Config) -> tuple[Path, Path]:
+    """Where the page and the JSON of the leaderboard go.
+
+    Raises:
+        ValueError: A bad budget, or a place that cannot be written.
+    """
+    if not (config.budget > 0 and math.isfinite(config.budget)):
+        raise ValueError(f"--budget must be a number of minutes above 0, not {config.budget}")
+    folder = config.out
+    if folder is None:
+        folder = Path("docs") if Path("docs").is_dir() else Path()
+    stem = "leaderboard" if config.against is None else "leaderboard-against"
+    files = folder / f"{stem}.md", folder / f"{stem}.json"
+    for file in files:
+        _check_writable("out", file)
+    return files
+
+
+def _run_leaderboard(
+    board: Leaderboard,
+    files: tuple[Path, Path],
+    config: Config,
+    console: Console,
+    messages: Console,
+) -> int:
+    """Plays, prints and writes the leaderboard; returns the exit code."""
+    seconds, complete = 60 * config.budget, False
+    with _bar(messages, TextColumn("{task.description}")) as bar:
+        task = bar.add_task("", total=seconds)
+        try:
+            board.run(
+                seconds,
+                lambda used, doing: bar.update(task, completed=used, description=doing),
+            )
+            complete = True
+        except KeyboardInterrupt:
+            pass
+    made = circumstances(_command(config), config.budget, config.seed, config.baseline, complete)
+    standings = board.standings()
+    page, data = (write(standings, made, board.ladder) for write in (as_markdown, as_json))
+    console.print(page, markup=False, highlight=False, soft_wrap=True)
+    try:
+        for file, text in zip(files, (page, data), strict=True):
+            file.write_text(text, encoding="utf-8")
+    except OSError as error:
+        return _tell(error, messages, UNWRITTEN)
+    return 0 if complete else INTERRUPTED
+
+
+def _command(config: Config) -> str:
+    """The command that makes the same leaderboard."""
+    words = ["python", "evaluate.py", *config.agents, "--leaderboard"]
+    usual = Config(())
+    for option in ("budget", "against", "baseline", "seed"):
+        if (value := getattr(config, option)) != getattr(usual, option) or option == "budget":
+            words += [f"--{option}", f"{value:g}" if option == "budget" else str(value)]
+    return shlex.join(words)
+
+
 def _run(tournament: Tournament, messages: Console) -> bool:
     """Plays under a progress bar; True where Ctrl-C stopped it."""
-    columns = (TextColumn("games"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn())
-    with Progress(
-        *columns, console=messages, transient=True, disable=not messages.is_terminal
-    ) as bar:
+    with _bar(messages, TextColumn("games"), MofNCompleteColumn()) as bar:
         task = bar.add_task("games", total=tournament.num_games)
         try:
             tournament.run(lambda played, _: bar.update(task, completed=played))
         except KeyboardInterrupt:
             return True
     return False
+
+
+def _bar(messages: Console, *columns: ProgressColumn) -> Progress:
+    return Progress(
+        *columns,
+        BarColumn(),
+        TimeRemainingColumn(),
+        console=messages,
+        transient=True,
+        disable=not messages.is_terminal,
+    )
 
 
 def _outputs(config: Config) -> dict[str, Path]:
@@ -181,17 +297,22 @@ def _outputs(config: Config) -> dict[str, Path]:
     wanted = {option: getattr(config, option) for option in WRITERS}
     outputs = {option: path for option, path in wanted.items() if path is not None}
     for option, path in outputs.items():
-        new = not path.exists()
-        try:
-            with path.open("ab"):
-                pass
-        except OSError as error:
-            raise ValueError(f"--{option} {path} cannot be written: {error.strerror}") from error
-        if new:
-            path.unlink()
+        _check_writable(option, path)
     if "plot" in outputs:
         check_plot(outputs["plot"])
     return outputs
+
+
+def _check_writable(option: str, path: Path) -> None:
+    """Raises ValueError where a file could not be written."""
+    new = not path.exists()
+    try:
+        with path.open("ab"):
+            pass
+    except OSError as error:
+        raise ValueError(f"--{option} {path} cannot be written: {error.strerror}") from error
+    if new:
+        path.unlink()
 
 
 def _tell(error: Exception, messages: Console, code: int) -> int:

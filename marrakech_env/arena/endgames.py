@@ -17,6 +17,7 @@ from __future__ import annotations
 import gzip
 import math
 from dataclasses import dataclass
+from functools import cache
 from importlib import resources
 from typing import Any, Final
 
@@ -81,6 +82,13 @@ def load_endgames(num_players: int) -> Endgames:
         ValueError: Another number than 2, 3 or 4.
     """
     check_num_players(num_players)
+    games = _read(num_players)
+    return Endgames(games.states.copy(), games.shares.copy(), games.turns.copy())
+
+
+@cache
+def _read(num_players: int) -> Endgames:
+    """The shipped set; reading the texts takes a third of a second."""
     path = resources.files(__package__) / "endgames" / f"{num_players}-players.tsv.gz"
     lines = gzip.decompress(path.read_bytes()).decode("ascii").splitlines()
     shares = np.full((len(lines), NUM_ACTIONS), math.nan)

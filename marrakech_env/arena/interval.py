@@ -7,7 +7,8 @@ averaged over a deal's games is one observation, and deals are independent of ea
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
+from collections.abc import Sequence
+from dataclasses import astuple, dataclass
 from typing import Final
 
 import numpy as np
@@ -44,6 +45,14 @@ def mean_estimate(observations: NDArray[np.float64]) -> Estimate:
         return Estimate(mean, math.nan, math.nan)
     half = t_quantile(deals - 1) * float(observations.std(ddof=1)) / math.sqrt(deals)
     return Estimate(mean, mean - half, mean + half)
+
+
+def average_estimate(estimates: Sequence[Estimate]) -> Estimate:
+    """The average of independent estimates, each counting alike; at least one."""
+    value, low, high = (np.array(ends) for ends in zip(*map(astuple, estimates), strict=True))
+    count, mean = len(estimates), float(value.mean())
+    below, above = (math.sqrt(float((gap**2).sum())) / count for gap in (value - low, high - value))
+    return Estimate(mean, mean - below, mean + above)
 
 
 def share_estimate(observations: NDArray[np.float64], games: int) -> Estimate:

@@ -62,27 +62,29 @@ def as_dict(result: Result) -> dict[str, Any]:
         "baseline": result.baseline,
         "complete": result.complete,
         "even": result.even,
-        "pairings": [
-            {
-                "agent": pairing.agent,
-                "opponent": pairing.opponent,
-                "deals": pairing.deals,
-                "games": pairing.games,
-                "win_share": _estimate(pairing.win_share),
-                "margin": _estimate(pairing.margin),
-                "luck_adjusted": _adjusted(pairing.luck_adjusted),
-            }
-            for pairing in result.pairings
-        ],
+        "pairings": [pairing_as_dict(pairing) for pairing in result.pairings],
         "agents": [
             {
                 "name": agent.name,
-                "rating": None if agent.rating is None else _estimate(agent.rating),
+                "rating": None if agent.rating is None else estimate_as_dict(agent.rating),
                 "decisions": agent.decisions,
                 "ms_per_decision": agent.ms_per_decision,
             }
             for agent in result.agents
         ],
+    }
+
+
+def pairing_as_dict(pairing: Pairing) -> dict[str, Any]:
+    """One pairing of `as_dict`."""
+    return {
+        "agent": pairing.agent,
+        "opponent": pairing.opponent,
+        "deals": pairing.deals,
+        "games": pairing.games,
+        "win_share": estimate_as_dict(pairing.win_share),
+        "margin": estimate_as_dict(pairing.margin),
+        "luck_adjusted": _adjusted_as_dict(pairing.luck_adjusted),
     }
 
 
@@ -107,8 +109,8 @@ def write_csv(result: Result, path: Path) -> None:
                     pairing.deals,
                     pairing.games,
                     result.even,
-                    *_estimate(pairing.win_share).values(),
-                    *_estimate(pairing.margin).values(),
+                    *estimate_as_dict(pairing.win_share).values(),
+                    *estimate_as_dict(pairing.margin).values(),
                     *_adjusted_cells(pairing.luck_adjusted),
                 )
             )
@@ -196,7 +198,8 @@ def print_endgames(results: Sequence[EndgameResult], console: Console) -> None:
 def write_endgames_json(results: Sequence[EndgameResult], path: Path) -> None:
     """Writes the results as a JSON list, regrets as shares of the win."""
     rows = [
-        asdict(result) | {"regret": _estimate(result.regret), "optimal": _estimate(result.optimal)}
+        asdict(result)
+        | {"regret": estimate_as_dict(result.regret), "optimal": estimate_as_dict(result.optimal)}
         for result in results
     ]
     path.write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
@@ -308,7 +311,8 @@ def _range(estimate: Estimate, form: str) -> str:
     return f"{estimate.low:{form}} to {estimate.high:{form}}"
 
 
-def _estimate(estimate: Estimate) -> dict[str, float | None]:
+def estimate_as_dict(estimate: Estimate) -> dict[str, float | None]:
+    """An estimate as JSON can hold it, with None for what is not known."""
     return {name: _known(number) for name, number in asdict(estimate).items()}
 
 
@@ -316,12 +320,12 @@ def _known(number: float) -> float | None:
     return None if math.isnan(number) else number
 
 
-def _adjusted(fair: LuckAdjusted | None) -> dict[str, Any] | None:
+def _adjusted_as_dict(fair: LuckAdjusted | None) -> dict[str, Any] | None:
     if fair is None:
         return None
     return {
-        "win_share": _estimate(fair.win_share),
-        "margin": _estimate(fair.margin),
+        "win_share": estimate_as_dict(fair.win_share),
+        "margin": estimate_as_dict(fair.margin),
         "variance_ratio": _known(fair.variance_ratio),
         "margin_variance_ratio": _known(fair.margin_variance_ratio),
     }
@@ -331,4 +335,8 @@ def _adjusted_cells(fair: LuckAdjusted | None) -> list[float | None]:
     if fair is None:
         return [None] * 8
     ratios = [_known(fair.variance_ratio), _known(fair.margin_variance_ratio)]
-    return [*_estimate(fair.win_share).values(), *_estimate(fair.margin).values(), *ratios]
+    return [
+        *estimate_as_dict(fair.win_share).values(),
+        *estimate_as_dict(fair.margin).values(),
+        *ratios,
+    ]

@@ -1,17 +1,20 @@
-"""What a tournament gives.
+"""What a tournament and the leaderboard give.
 
 Legend: `D` deals, `P` players.
 """
 
 from __future__ import annotations
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
-from marrakech_env.arena.interval import Estimate
+from marrakech_env.arena.endgames import EndgameResult
+from marrakech_env.arena.interval import Estimate, mean_estimate
 
 FloatArray = NDArray[np.float64]
 Tables = Literal["copies", "both", "mixed"]
@@ -38,6 +41,30 @@ class LuckAdjusted:
     margin_variance_ratio: float
     deal_shares: FloatArray = field(repr=False)
     deal_margins: FloatArray = field(repr=False)
+
+    @classmethod
+    def of(
+        cls,
+        shares: FloatArray,
+        margins: FloatArray,
+        lucky_shares: FloatArray,
+        lucky_margins: FloatArray,
+    ) -> LuckAdjusted:
+        """The figures from those of the deals, all float64 (D,): plain ones and their luck."""
+        fair_shares, fair_margins = shares - lucky_shares, margins - lucky_margins
+        return cls(
+            win_share=mean_estimate(fair_shares),
+            margin=mean_estimate(fair_margins),
+            variance_ratio=_ratio(shares.var(), fair_shares.var()),
+            margin_variance_ratio=_ratio(margins.var(), fair_margins.var()),
+            deal_shares=fair_shares,
+            deal_margins=fair_margins,
+        )
+
+
+def _ratio(plain: float, adjusted: float) -> float:
+    """By how much a variance has shrunk, NaN where nothing but rounding is left of it."""
+    return float(plain / adjusted) if adjusted > 1e-12 else math.nan
 
 
 @dataclass(frozen=True)
@@ -115,3 +142,71 @@ class Result:
     def even(self) -> float:
         """The win share of an agent that is as good as its opponents: 1/P."""
         return 1 / self.num_players
+
+
+@dataclass(frozen=True)
+class Row:
+    """An agent on the leaderboard for one number of players.
+
+    Attributes:
+        name: With its version: `greedy@1`.
+        rating: In points; None while one of the line-ups has not played.
+        win_share: Mean over the opponents it has met; None before the first.
+        luck_adjusted: The same without the luck of the dice.
+        endgames: How it plays late positions, by turns left.
+        ms_per_decision: Milliseconds, None before the first decision.
+        num_parameters: Its weights, None where it does not tell.
+    """
+
+    name: str
+    rating: Estimate | None
+    win_share: Estimate | None
+    luck_adjusted: Estimate | None
+    endgames: tuple[EndgameResult, ...]
+    ms_per_decision: float | None
+    num_parameters: int | None
+
+
+@dataclass(frozen=True)
+class Standings:
+    """The leaderboard for one number of players.
+
+    Attributes:
+        num_players: P.
+        rows: The agents, best first.
+        opponents: Names of those they were rated against: the rows, or the entries of the ladder.
+        pairings: Every pairing of which deals are known; with two players each pair once.
+        left_out: Why agents are not among the rows, by name.
+    """
+
+    num_players: int
+    rows: list[Row]
+    opponents: list[str]
+    pairings: list[Pairing]
+    left_out: dict[str, str]
+
+
+def share_matrix(
+    pairings: Sequence[Pairing], num_players: int, adjusted: bool = False
+) -> dict[tuple[str, str], Estimate]:
+    """The win share of each agent against each other one, by the names of both.
+
+    With two players what one has not won is the other's.
+
+    Args:
+        pairings: The pairings.
+        num_players: P.
+        adjusted: Without the luck of the dice, for pairings where that is known.
+    """
+    matrix = {}
+    for pairing in pairings:
+        share = pairing.win_share
+        if adjusted:
+            if pairing.luck_adjusted is None:
+                continue
+            share = pairing.luck_adjusted.win_share
+        matrix[pairing.agent, pairing.opponent] = share
+        if num_players == 2:
+            rest = Estimate(1 - share.value, 1 - share.high, 1 - share.low)
+            matrix[pairing.opponent, pairing.agent] = rest
+    return matrix

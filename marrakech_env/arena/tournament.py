@@ -16,10 +16,11 @@ from numpy.typing import NDArray
 from marrakech_env import chance
 from marrakech_env.agent import agent_name, load_agent
 from marrakech_env.arena.interval import Estimate, mean_estimate, share_estimate
-from marrakech_env.arena.luck import load_baseline
+from marrakech_env.arena.luck import Luck, load_baseline
 from marrakech_env.arena.match import Entrant, Outcome, play_deals
 from marrakech_env.arena.rating import rate
 from marrakech_env.arena.result import AgentSummary, LuckAdjusted, Pairing, Result, Tables
+from marrakech_env.batch import Batch
 from marrakech_env.spec import RuleSet, resolve_rules
 
 FloatArray = NDArray[np.float64]
@@ -154,13 +155,16 @@ class Tournament:
                     self.play_round(line_up, count)
 
     def warm_up(self) -> None:
-        """Lets every agent take its first decisions outside the clock.
+        """Lets every agent take its first decisions outside the clock, and the baseline too.
 
         Raises:
             IllegalActionError: As `run`.
         """
         for entrant in self.entrants:
             entrant.warm_up(self.rule_set)
+        if self._baseline is not None:
+            batch = Batch(1, self.num_players, self.rule_set)
+            Luck(self._baseline, 1, self.num_players).add(batch, np.arange(1), np.ones(1, np.int64))
 
     def next_round(self, line_up: int) -> int:
         """How many deals the next round of a line-up has, 0 after the last one."""
@@ -185,6 +189,11 @@ class Tournament:
                 entrants, self.rule_set, self.seed, first_deal, num_deals, on_end, self._baseline
             )
         )
+
+    def pairing(self, line_up: int) -> Pairing | None:
+        """What is known of one line-up, for its first agent; None before its first round."""
+        agent, opponent = self.line_ups[line_up][:2]
+        return self._pairing(agent, opponent, [line_up])
 
     def result(self) -> Result:
         """What is known now."""
@@ -276,7 +285,7 @@ class Tournament:
         games = len(numbers) * self.num_players
         adjusted = None
         if self._baseline is not None:
-            adjusted = _luck_adjusted(
+            adjusted = LuckAdjusted.of(
                 deal_shares, deal_margins, by_deal("lucky_shares"), by_deal("lucky_margins")
             )
         return Pairing(
@@ -312,26 +321,6 @@ class Tournament:
             AgentSummary(entrant.name, rating, entrant.decisions, entrant.ms_per_decision)
             for entrant, rating in zip(self.entrants, ratings, strict=True)
         ]
-
-
-def _luck_adjusted(
-    shares: FloatArray, margins: FloatArray, lucky_shares: FloatArray, lucky_margins: FloatArray
-) -> LuckAdjusted:
-    """The figures of a pairing without luck, from those of its deals: all float64 (D,)."""
-    fair_shares, fair_margins = shares - lucky_shares, margins - lucky_margins
-    return LuckAdjusted(
-        win_share=mean_estimate(fair_shares),
-        margin=mean_estimate(fair_margins),
-        variance_ratio=_ratio(shares.var(), fair_shares.var()),
-        margin_variance_ratio=_ratio(margins.var(), fair_margins.var()),
-        deal_shares=fair_shares,
-        deal_margins=fair_margins,
-    )
-
-
-def _ratio(plain: float, adjusted: float) -> float:
-    """By how much a variance has shrunk, NaN where nothing but rounding is left of it."""
-    return float(plain / adjusted) if adjusted > 1e-12 else math.nan
 
 
 def _rounds(deals: int) -> Iterator[tuple[int, int]]:

@@ -1,0 +1,377 @@
+"""The leaderboard: who meets whom, how time is spent, frozen ladders, versions, the files."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+import re
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+from marrakech_env import arena
+from marrakech_env.agent import agent_version, load_agent
+from marrakech_env.arena import leaderboard
+from marrakech_env.arena.cli import main
+from marrakech_env.arena.endgames import play_endgames
+from marrakech_env.arena.interval import Estimate, average_estimate, share_estimate
+from marrakech_env.arena.leaderboard import Leaderboard, Table, choose
+from marrakech_env.arena.rating import POINTS, rate
+
+NOISY = """
+from marrakech_env import rules
+
+class Noisy:
+    version = 3
+    num_parameters = 1234
+
+    def act(self, states, rng):
+        mask = rules.action_mask(states)
+        return (mask * rng.random(mask.shape)).argmax(axis=1)
+
+agent = Noisy
+"""
+FOR_TWO = """
+from marrakech_env import rules
+
+def act(states, rng):
+    if states["num_players"][0] != 2:
+        raise ValueError("only for two")
+    return rules.action_mask(states).argmax(axis=1)
+"""
+
+
+@pytest.fixture
+def one_round(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Leaderboards end after one round of each line-up instead of after some time."""
+    monkeypatch.setattr(leaderboard, "MOST_DEALS", 4)
+
+
+@pytest.fixture
+def here(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """An own current folder with agents in it; by name only the quick agents are known."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "noisy.py").write_text(NOISY)
+    (tmp_path / "two.py").write_text(FOR_TWO)
+    monkeypatch.setattr(leaderboard, "known_agents", lambda: ["greedy", "random"])
+    return tmp_path
+
+
+# ------------------------------------------------------------------------------------- versions
+
+
+def test_an_agent_is_loaded_by_its_version_and_no_other(here: Path) -> None:
+    assert agent_version(load_agent("greedy")) == 1
+    assert type(load_agent("greedy@1")) is type(load_agent("greedy"))
+    assert agent_version(load_agent("noisy.py@3")) == 3
+    assert agent_version(load_agent("noisy.py:agent@3", 4)) == 3
+    with pytest.raises(ValueError, match="'greedy@2' is not installed; 'greedy' has version 1"):
+        load_agent("greedy@2")
+    with pytest.raises(ValueError, match=r"'noisy.py@1' is not installed; .* has version 3 here"):
+        load_agent("noisy.py@1")
+    with pytest.raises(ValueError, match="unknown agent 'nobody'"):
+        load_agent("nobody@1")
+    for spec in ("greedy@", "greedy@x", "@1"):
+        with pytest.raises(ValueError, match=f"unknown agent '{spec}'"):
+            load_agent(spec)
+    Path("odd@2.py").write_text(NOISY)
+    assert agent_version(load_agent("odd@2.py")) == 3
+
+
+# ------------------------------------------------------------------------------ spending the time
+
+
+class FakeTournament:
+    """Line-ups whose intervals shrink as those of independent games do, and whose rounds double."""
+
+    def __init__(self, costs: list[float]) -> None:
+        self.costs = costs
+        self.deals = [0] * len(costs)
+
+    def next_round(self, line_up: int) -> int:
+        return min(256, 4 + self.deals[line_up])
+
+
+def spend(costs: list[float], seconds: float) -> FakeTournament:
+    """Plays for so long, as `Leaderboard.run` does, by a clock of its own."""
+    tournament: Any = FakeTournament(costs)
+    tables = [Table(tournament, number, cost) for number, cost in enumerate(costs)]
+    while (table := choose(tables, seconds)) is not None:
+        seconds -= table.next_seconds
+        table.deals += tournament.next_round(table.line_up)
+        tournament.deals[table.line_up] = table.deals
+        table.width = 1 / math.sqrt(table.deals)
+    assert seconds >= 0
+    return tournament
+
+
+def test_time_is_spent_where_it_tells_most() -> None:
+    quick, slow = spend([0.01, 0.01, 1.0], 2000).deals[1:]
+    # A hundred times the cost: ten times fewer games in ten times the time.
+    assert 5 < quick / slow < 20
+    assert slow > 1000
+
+
+def test_the_widest_interval_shrinks_first_at_equal_cost() -> None:
+    assert max(spend([0.1] * 7, 300).deals) < 3 * min(spend([0.1] * 7, 300).deals)
+
+
+def test_every_table_plays_once_before_any_plays_twice_the_quick_ones_first() -> None:
+    costs = [3.0, 0.1, 1.0]
+    assert spend(costs, 4 * 4.2).deals == [4, 4, 4]
+    assert spend(costs, 4 * 1.2).deals == [0, 4, 4]
+
+
+def test_nothing_is_begun_that_does_not_fit() -> None:
+    assert spend([3.0, 1.0], 3.9).deals == [0, 0]
+
+
+def test_no_round_is_begun_after_the_budget(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a clock on which every round takes a second."""
+    now = 0.0
+
+    def clock() -> float:
+        nonlocal now
+        now += 1e-6
+        return now
+
+    def play_round(tournament: arena.Tournament, *arguments: Any) -> None:
+        nonlocal now
+        now += 1
+        really_play(tournament, *arguments)
+
+    really_play = arena.Tournament.play_round
+    monkeypatch.setattr(arena.Tournament, "play_round", play_round)
+    monkeypatch.setattr(leaderboard, "perf_counter", clock)
+    board, seen = Leaderboard(), []
+    board.run(7.5, lambda seconds, doing: seen.append(seconds))
+    assert sum(len(standings.pairings) for standings in board.standings()) == 5  # of 1 + 2 + 2
+    assert seen == sorted(seen)
+    assert 4.5 < now < 7.6
+
+
+# ------------------------------------------------------------------------------------ standings
+
+
+def test_everybody_meets_everybody_in_each_number_of_players(here: Path, one_round: None) -> None:
+    board = Leaderboard(["noisy.py", "two.py", "random"], seed=5)
+    board.run(600)
+    names = {"greedy@1", "random@1", "noisy.py@3"}
+    for standings in board.standings():
+        players = standings.num_players
+        known = names | ({"two.py@1"} if players == 2 else set())
+        assert {row.name for row in standings.rows} == set(standings.opponents) == known
+        pairs = {(p.agent, p.opponent) for p in standings.pairings}
+        if players == 2:
+            assert {frozenset(pair) for pair in pairs} == {
+                frozenset(pair) for pair in itertools.combinations(known, 2)
+            }
+            assert standings.left_out == {}
+        else:
+            assert pairs == set(itertools.permutations(known, 2))
+            assert standings.left_out == {"two.py@1": "only for two"}
+        ratings = [row.rating.value for row in standings.rows if row.rating]
+        assert ratings == sorted(ratings, reverse=True)
+        assert len(ratings) == len(known)
+        first = standings.rows[0]
+        assert first.name == "greedy@1"
+        assert [result.turns for result in first.endgames] == [2, 3]
+        assert first.endgames[0] == play_endgames(load_agent("greedy"), players, 5)[0]
+        assert first.ms_per_decision is not None
+        assert first.ms_per_decision > 0
+        weights = {row.name: row.num_parameters for row in standings.rows}
+        assert weights["noisy.py@3"] == 1234
+        assert weights["greedy@1"] is None
+
+
+def test_its_games_are_those_of_evaluate_with_the_same_seed(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(leaderboard, "MOST_DEALS", 12)
+    monkeypatch.setattr(leaderboard, "PLAYER_COUNTS", [2])
+    board = Leaderboard(seed=2)
+    board.run(600)
+    pairing = board.standings()[0].pairings[0]
+    again = arena.play(
+        ["greedy", "random"], deals=pairing.deals, seed=2, baseline="expectimax"
+    ).pairings[0]
+    np.testing.assert_array_equal(pairing.deal_margins, again.deal_margins)
+    assert pairing.luck_adjusted is not None
+    assert again.luck_adjusted is not None
+    assert pairing.luck_adjusted.win_share == again.luck_adjusted.win_share
+
+
+def test_an_average_is_known_better_than_its_parts() -> None:
+    low, high = Estimate(0.2, 0.1, 0.3), Estimate(0.6, 0.5, 0.9)
+    both = average_estimate([low, high])
+    assert both.value == pytest.approx(0.4)
+    assert both.low == pytest.approx(0.4 - math.sqrt(0.02) / 2)
+    assert both.high == pytest.approx(0.4 + math.sqrt(0.1) / 2)
+    rng = np.random.default_rng(0)
+    hits = 0
+    for _ in range(500):
+        parts = [share_estimate(rng.binomial(2, p, 40) / 2, 2) for p in (0.1, 0.5, 0.8)]
+        average = average_estimate(parts)
+        hits += average.low <= (0.1 + 0.5 + 0.8) / 3 <= average.high
+    assert 0.92 <= hits / 500 <= 0.98
+
+
+# --------------------------------------------------------------------------------------- ladders
+
+
+def test_fixed_ratings_stay_and_the_others_are_fitted_to_them() -> None:
+    """Against opponents of known strength, a known strength is found; the error is not shared."""
+    rng = np.random.default_rng(1)
+    truth = np.array([120.0, 300.0, -50.0])
+    line_ups = np.array([[0, 1], [0, 2]])
+    fixed = np.array([math.nan, 300.0, -50.0])
+    hits, trials = 0, 300
+    for _ in range(trials):
+        deals = []
+        for a, b in line_ups:
+            chance = 1 / (1 + math.exp((truth[b] - truth[a]) / POINTS))
+            wins = rng.binomial(2, chance, 200)
+            deals.append(np.stack([wins, 2 - wins], axis=1).astype(float))
+        ratings = rate(3, line_ups, deals, fixed)
+        assert [rating.value for rating in ratings[1:]] == pytest.approx([300, -50])
+        assert ratings[1].low == ratings[1].high
+        hits += ratings[0].low <= truth[0] <= ratings[0].high
+    assert 0.92 <= hits / trials <= 0.98
+
+
+def test_against_a_ladder_agents_meet_its_entries_only(here: Path, one_round: None) -> None:
+    ladder = {players: {"greedy@1": 500.0, "random@1": -300.0} for players in (2, 3, 4)}
+    board = Leaderboard(["noisy.py", "two.py"], ladder=ladder)
+    board.run(600)
+    for standings in board.standings():
+        assert standings.opponents == ["greedy@1", "random@1"]
+        able = ["noisy.py@3", "two.py@1"] if standings.num_players == 2 else ["noisy.py@3"]
+        assert sorted(row.name for row in standings.rows) == able
+        noisy = next(row for row in standings.rows if row.name == "noisy.py@3")
+        assert noisy.rating is not None
+        assert noisy.rating.low < -300 < noisy.rating.high  # it plays as `random` does
+        pairs = {(p.agent, p.opponent) for p in standings.pairings}
+        met = set(itertools.product(able, standings.opponents))
+        if standings.num_players > 2:
+            met |= {(opponent, agent) for agent, opponent in met}
+        assert pairs == met
+
+
+# ---------------------------------------------------------------------------------- the command
+
+
+def test_the_command_writes_page_and_json_and_is_measured_against_them(
+    here: Path, one_round: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    (here / "docs").mkdir()
+    words = ["noisy.py", "two.py", "--leaderboard", "--seed", "1", "--budget", "9"]
+    assert main(words) == 0
+    page = Path("docs/leaderboard.md").read_text()
+    assert capsys.readouterr().out.rstrip() == page.rstrip()
+    command = "python evaluate.py noisy.py two.py --leaderboard --budget 9 --seed 1"
+    assert f"Made by `{command}` on 20" in page
+    assert re.search(r"\| `greedy@1` +\| +\+\d+ ± \d+ \|", page)
+    assert re.search(r"\| `noisy.py@3` +\|.* 1,234 \|", page)
+    assert "Left out: `two.py@1`: only for two." in page
+    assert "regret, 3 turns" in page
+    assert page.count("Luck-adjusted win share in %") == 3
+    told = json.loads(Path("docs/leaderboard.json").read_text())
+    assert told["command"] == command
+    assert told["complete"] is True
+    assert told["seed"] == 1
+    assert set(told["versions"]) == {"python", "marrakech-env", "numpy", "numba"}
+    assert list(told["players"]) == ["2", "3", "4"]
+    greedy = next(row for row in told["players"]["4"]["agents"] if row["name"] == "greedy@1")
+    assert greedy["rating"]["low"] < greedy["rating"]["value"] < greedy["rating"]["high"]
+    assert greedy["endgames"]["2"]["positions"] > 500
+    assert greedy["luck_adjusted"]["value"] > 0.5
+    assert told["players"]["3"]["pairings"][0]["luck_adjusted"]["win_share"]["value"] is not None
+
+    ladder = ["--against", "docs/leaderboard.json", "--budget", "9", "--out", "."]
+    assert main(["noisy.py", "--leaderboard", *ladder]) == 0
+    page = Path("leaderboard-against.md").read_text()
+    fixed = round(greedy["rating"]["value"])
+    assert f"`greedy@1` {fixed:+d}" in page.split("## 4 players")[1]
+    rated = json.loads(Path("leaderboard-against.json").read_text())
+    assert [row["name"] for row in rated["players"]["2"]["agents"]] == ["noisy.py@3"]
+    assert rated["ladder"]["4"]["greedy@1"] == greedy["rating"]["value"]
+
+    told["players"]["2"]["agents"][0]["name"] = "greedy@7"
+    Path("other.json").write_text(json.dumps(told))
+    capsys.readouterr()
+    assert main(["noisy.py", "--leaderboard", "--against", "other.json"]) == 2
+    assert "'greedy@7' is not installed; 'greedy' has version 1 here" in capsys.readouterr().err
+
+
+def test_ctrl_c_writes_what_is_known(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    play, rounds = Table.play, itertools.count()
+
+    def stopping(table: Table, on_end: Any) -> None:
+        if next(rounds) == 5:
+            raise KeyboardInterrupt
+        play(table, on_end)
+
+    monkeypatch.setattr(Table, "play", stopping)
+    assert main(["--leaderboard", "--budget", "9"]) == 130
+    told = json.loads(Path("leaderboard.json").read_text())
+    assert told["complete"] is False
+    assert sum(len(board["pairings"]) for board in told["players"].values()) == 5
+    assert "9 minutes of games, stopped early" in Path("leaderboard.md").read_text()
+    assert "nan" not in capsys.readouterr().out
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (["--leaderboard", "--endgames"], "two commands; give one of them"),
+        (["--leaderboard", "--games", "7"], "--games is about games; leave it out with --leaderb"),
+        (["--leaderboard", "--players", "3"], "--players is about games and --endgames; leave it"),
+        (["--leaderboard", "--luck-adjusted"], "--luck-adjusted is about games; leave it out"),
+        (["--leaderboard", "--json", "o.json"], "--json is about games and --endgames"),
+        (["--endgames", "greedy", "--budget", "1"], "--budget is about --leaderboard; leave it"),
+        (["random", "random", "--budget", "1"], "--budget is about --leaderboard; add --leader"),
+        (["random", "random", "--out", "."], "--out is about --leaderboard; add --leaderboard"),
+        (["random", "--against", "o.json"], "--against is about --leaderboard; add --leaderboard"),
+        (["--leaderboard", "--budget", "0"], "--budget must be a number of minutes above 0"),
+        (["--leaderboard", "--budget", "nan"], "--budget must be a number of minutes above 0"),
+        (["--leaderboard", "--out", "no/folder"], "--out no/folder/leaderboard.md cannot be writ"),
+        (["--leaderboard", "nobody"], "unknown agent 'nobody'"),
+        (["--leaderboard", "greedy@9"], "'greedy@9' is not installed"),
+        (["--leaderboard", "--baseline", "greedy"], "'greedy' cannot be the baseline of luck"),
+        (["--leaderboard", "--against", "no.json"], "no.json is no leaderboard with ratings"),
+        (["--leaderboard", "--against", "bad.json"], "bad.json is no leaderboard with ratings"),
+        (["--leaderboard", "--against", "good.json"], "no agent given that could be rated"),
+    ],
+)
+def test_bad_input_is_told_in_one_line_before_playing(
+    words: list[str], message: str, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("bad.json").write_text('{"kind": "something else"}')
+    Path("good.json").write_text('{"kind": "marrakech-env leaderboard", "players": {}}')
+    assert main(words) == 2
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert message in told.err
+    assert told.err.count("\n") == 1
+    assert not list(here.glob("leaderboard*"))
+
+
+def test_an_agent_that_cheats_is_told_and_not_left_out(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("wrong.py").write_text("def act(states, rng):\n    return [99] * len(states)\n")
+    assert main(["wrong.py", "--leaderboard"]) == 2
+    assert "agent 'wrong.py@1'" in capsys.readouterr().err
+
+
+def test_both_kinds_of_tables_can_be_asked_for() -> None:
+    result = arena.play(["random"], 3, deals=2, field=["greedy"], tables="both")
+    assert [(p.agent, p.opponent) for p in result.pairings] == [
+        ("random", "greedy"),
+        ("greedy", "random"),
+    ]
