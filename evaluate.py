@@ -8,9 +8,10 @@
     python evaluate.py --leaderboard --budget 60         everybody against everybody, for an hour
 
 `--help` explains every option. The work is done by `marrakech_env.arena`: `tournament` draws up who
-meets whom, `match` plays the deals, `luck` measures the dice, `interval` and `rating` say what can be
-known from it all, and `report` prints it. `python -m marrakech_env.arena` is the same command where the package is
-installed without this file, and `marrakech_env.arena.play` the same from Python.
+meets whom, `match` plays the deals, `luck` measures the dice, `interval` and `rating` say what can
+be known from it all, and `report` prints it. `python -m marrakech_env.arena` is the same command
+where the package is installed without this file, and `marrakech_env.arena.play` the same from
+Python.
 """
 
 import sys

@@ -205,7 +205,7 @@ def test_with_two_players_the_best_two_placements_are_valued_after_the_reply():
                 scratch = make_scratch()
                 fill_values(state, *weights, *scratch)
                 order = np.argsort(-scratch[-1], kind="stable").tolist()
-                looked = dict(agent.analyse(state))
+                looked = {row.action: row.worth for row in agent.analyse(state)}
                 best, rest = order[:2], [looked[k] for k in order[2:] if k in looked]
                 for placement in best:
                     expected = slow_value_after_reply(state, placement, weights)
