@@ -11,7 +11,7 @@ import tyro
 from rich.console import Console
 from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
-from marrakech_env.arena.endgames import play_endgames
+from marrakech_env.arena.endgames import EndgameResult, play_endgames
 from marrakech_env.arena.luck import DEFAULT_BASELINE
 from marrakech_env.arena.match import IllegalActionError
 from marrakech_env.arena.report import (
@@ -144,18 +144,20 @@ def _endgames(config: Config, console: Console, messages: Console) -> int:
             )
     if not config.agents:
         raise ValueError("no agents given; try: --endgames greedy expectimax")
-    results = [
-        result
-        for agent in config.agents
-        for result in play_endgames(agent, config.players, config.seed)
-    ]
+    results: list[EndgameResult] = []
+    interrupted = False
+    try:
+        for agent in config.agents:
+            results += play_endgames(agent, config.players, config.seed)
+    except KeyboardInterrupt:
+        interrupted = True
     print_endgames(results, console)
     if config.json is not None:
         try:
             write_endgames_json(results, config.json)
         except OSError as error:
             return _tell(error, messages, UNWRITTEN)
-    return 0
+    return INTERRUPTED if interrupted else 0
 
 
 def _run(tournament: Tournament, messages: Console) -> bool:
