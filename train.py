@@ -14,6 +14,7 @@ measures it again. The two algorithms stand in agents/learners.py.
 from __future__ import annotations
 
 import dataclasses
+import shlex
 import sys
 import time
 from dataclasses import dataclass, field
@@ -135,7 +136,6 @@ class Training:
         self.logger = configure(str(run.path / "tensorboard"), ["tensorboard"])
         self.learner.prepare(self.logger)
         if run.checkpoint is not None:
-            learner.restore(run.checkpoint)
             bar.console.print(
                 f"continued from the checkpoint at {learner.steps:,} {learner.unit}, "
                 f"{run.elapsed / 60:.1f} minutes of training"
@@ -229,24 +229,27 @@ def main(config: Config) -> None:
             config, run = continued(config)
         check(config)
         learner = make_learner(config)
-        run = run or new_run(config)
+        if run is None:
+            run = new_run(config)
+        else:
+            restore(learner, run)
     except (ValueError, OSError) as error:
         sys.exit(f"train.py: {error}")
-    OUTPUT.print(f"run folder: {run.path}")
-    # Compiles what is not compiled yet, so that it does not count as training time.
-    arena.play([learner.agent()], config.players, config.rules, deals=1, field=OPPONENTS)
+    say(f"run folder: {run.path}")
+    go_on = f"python train.py --resume {shlex.quote(str(run.path))}"
     try:
+        # Compiles what is not compiled yet, so that it does not count as training time.
+        arena.play([learner.agent()], config.players, config.rules, deals=1, field=OPPONENTS)
         with progress_bar() as bar:
             training = Training(config, run, learner, bar)
             training.learn()
             bar.update(training.task, completed=1.0)
-    except KeyboardInterrupt:
-        sys.exit(f"\nstopped; go on with: python train.py --resume {run.path}")
-    try:
         learner.save(run.path)
         measure(run, config)
+    except KeyboardInterrupt:
+        sys.exit(f"\nstopped; go on with: {go_on}")
     except OSError as error:
-        sys.exit(f"cannot write in {run.path}: {error}; then: python train.py --resume {run.path}")
+        sys.exit(f"cannot write in {run.path}: {error}; then: {go_on}")
 
 
 def new_run(config: Config) -> RunFolder:
@@ -283,6 +286,22 @@ def continued(given: Config) -> tuple[Config, RunFolder]:
     return config, run
 
 
+def restore(learner: Learner, run: RunFolder) -> None:
+    """Puts a learner to the checkpoint of a run, if there is one.
+
+    Raises:
+        ValueError: The checkpoint is of another learner.
+    """
+    if run.checkpoint is not None:
+        try:
+            learner.restore(run.checkpoint)
+        except (KeyError, RuntimeError, TypeError, ValueError) as error:
+            raise ValueError(
+                f"the checkpoint in {run.path} does not fit its config.json or this version of "
+                f"train.py: {type(error).__name__}: {error}"
+            ) from error
+
+
 def changed_options(given: Any, usual: Any, prefix: str = "") -> list[str]:
     """The options in which two configurations differ, those of a group as group.option."""
     changed = []
@@ -315,7 +334,7 @@ def progress_bar() -> Progress:
 
 def measure(run: RunFolder, config: Config) -> None:
     """Plays the trained agent against the known ones, prints the table and keeps it as JSON."""
-    OUTPUT.print(f"trained agent: {run.path}; measuring it ...")
+    say(f"trained agent: {run.path}; measuring it ...")
     result = arena.play(
         [str(run.path)],
         config.players,
@@ -326,7 +345,15 @@ def measure(run: RunFolder, config: Config) -> None:
     )
     print_result(result, OUTPUT)
     write_json(result, run.path / "evaluation.json")
-    OUTPUT.print(f"again: python evaluate.py {run.path} greedy --players {config.players}")
+    again = ["evaluate.py", str(run.path), "greedy", "--players", str(config.players)]
+    if config.rules != Config.rules:
+        again += ["--rules", config.rules]
+    say(f"again: python {shlex.join(again)}")
+
+
+def say(message: str) -> None:
+    """Prints a line that may hold any file name, in one piece."""
+    OUTPUT.print(message, markup=False, soft_wrap=True)
 
 
 if __name__ == "__main__":

@@ -146,7 +146,8 @@ class PPOSettings:
 
     opponents: str = "random:1,greedy:8,expectimax:5,past:6"
     """Who plays the other seats: names, paths or module:attr, each with :WEIGHT (default 1), drawn
-    anew for every game; `past` stands for earlier versions of the agent itself."""
+    anew for every game; `past` stands for earlier versions of the agent itself (alone: greedy until
+    there is one)."""
     past_versions: int = 6
     """How many past versions stay in the mixture, the newest ones."""
     observation: Literal["features", "flat", "planes"] = "features"
@@ -189,6 +190,9 @@ class PPOSettings:
         for name, least in {**lowest, "hidden": 2, "value_hidden": 1}.items():
             if getattr(self, name) < least:
                 raise ValueError(f"{name} must be at least {least}, not {getattr(self, name)}")
+        for name in ("learning_rate", "entropy", "gamma", "gae_lambda", "clip_range"):
+            if not 0 <= getattr(self, name) <= 1:
+                raise ValueError(f"{name} must be 0..1, not {getattr(self, name)}")
         if self.network == "scorer" and self.observation != "features":
             raise ValueError("--network scorer wants --observation features; else: --network mlp")
 

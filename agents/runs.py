@@ -42,7 +42,7 @@ class RunFolder:
         path: The folder.
         settings: Content of config.json.
         metrics: Rows of metrics.csv, one for each evaluation, all with the same fields.
-        past: Folders of the past versions, oldest first.
+        past: Folders of the past versions, oldest first, without those that somebody deleted.
         elapsed: Seconds of training up to the last checkpoint of an earlier process.
         checkpoint: What the trainer needs to go on; None before the first checkpoint.
     """
@@ -82,7 +82,8 @@ class RunFolder:
             if (path / "checkpoint.pt").exists():
                 saved = torch.load(path / "checkpoint.pt", weights_only=True)
                 run.metrics = saved["metrics"]
-                run.past = [path / PAST / name for name in saved["past"]]
+                versions = [path / PAST / name for name in saved["past"]]
+                run.past = [folder for folder in versions if (folder / "model.json").exists()]
                 run.elapsed = saved["elapsed"]
                 run.checkpoint = saved["trainer"]
         except Exception as error:  # torch has errors of its own for files that make no sense

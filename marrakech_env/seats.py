@@ -183,8 +183,8 @@ class SeatedBatch:
         self._check_open()
         given = [g for g, text in enumerate(positions) if text is not None]
         starts = self._read(positions, given)
-        if seed is None and self.rng is None:
-            seed = chance.checked_seed(None)
+        if seed is not None or self.rng is None:
+            seed = chance.checked_seed(seed)
         self.batch.reset(seed)
         if seed is not None:
             self.rng = np.random.default_rng(seed)

@@ -82,6 +82,8 @@ def test_illegal_actions_and_unknown_agents_are_refused() -> None:
         play_endgames("greedi")
     with pytest.raises(ValueError, match="2, 3 or 4"):
         load_endgames(5)
+    with pytest.raises(ValueError, match="a seed lies in"):
+        play_endgames("greedy", seed=-1)
 
 
 def test_the_command_prints_and_writes_them(tmp_path, capsys) -> None:  # type: ignore[no-untyped-def]
@@ -96,6 +98,15 @@ def test_the_command_prints_and_writes_them(tmp_path, capsys) -> None:  # type: 
     ]
     printed = capsys.readouterr().out
     assert f"{100 * rows[0]['regret']['value']:.2f}" in printed
+
+
+def test_ctrl_c_reports_the_agents_that_are_done(tmp_path, monkeypatch, capsys) -> None:  # type: ignore[no-untyped-def]
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "stopping.py").write_text("def act(states, rng):\n    raise KeyboardInterrupt\n")
+    assert main(["--endgames", "greedy", "stopping.py:act", "random"]) == 130
+    printed = capsys.readouterr().out
+    assert "greedy" in printed
+    assert "random" not in printed
 
 
 @pytest.mark.parametrize("option", [["--games", "7"], ["--field", "greedy"], ["--csv", "x.csv"]])

@@ -4,6 +4,8 @@ import csv
 import json
 import os
 import random
+import shlex
+import shutil
 import signal
 import subprocess
 import sys
@@ -224,6 +226,7 @@ def test_ctrl_c_keeps_the_last_whole_round(tmp_path):
         (["--seed", "-1"], r"--seed must be 0\.\.4294967295, not -1"),
         (["--observation", "flat"], "--network scorer wants --observation features"),
         (["--epochs", "0"], "epochs must be at least 1, not 0"),
+        (["--gamma", "nan"], r"gamma must be 0\.\.1, not nan"),
         (["--num-envs", "0"], "num_games|num_envs"),
         (["--resume", "nowhere"], "cannot resume nowhere"),
         (["--resume", "nowhere", "--seed", "3"], "leave out: .*seed"),
@@ -258,8 +261,6 @@ def test_an_unwritable_folder_is_told_at_once(tmp_path):
 
 
 def test_a_damaged_checkpoint_is_told_and_left_alone(trained, tmp_path):
-    import shutil
-
     folder = tmp_path / "damaged"
     shutil.copytree(trained[0], folder)
     (folder / "checkpoint.pt").write_bytes(b"no checkpoint")
@@ -267,6 +268,51 @@ def test_a_damaged_checkpoint_is_told_and_left_alone(trained, tmp_path):
     assert done.returncode != 0
     assert f"cannot resume {folder}" in done.stderr
     assert (folder / "checkpoint.pt").read_bytes() == b"no checkpoint"
+
+
+def test_a_checkpoint_of_another_network_is_told(trained, tmp_path):
+    folder = tmp_path / "other"
+    shutil.copytree(trained[0], folder)
+    settings = json.loads((folder / "config.json").read_text())
+    settings["ppo"]["hidden"] = 8
+    (folder / "config.json").write_text(json.dumps(settings))
+    done = run([sys.executable, str(ROOT / "train.py"), "--resume", str(folder)])
+    assert done.returncode != 0
+    assert f"the checkpoint in {folder} does not fit" in done.stderr
+    assert "Traceback" not in done.stderr
+
+
+STOPPED = """
+import runpy, sys
+from marrakech_env import arena
+play = arena.play
+def stopped(*arguments, **named):
+    if arguments[3:4] == (4,):  # the deals of the final evaluation
+        raise KeyboardInterrupt
+    return play(*arguments, **named)
+arena.play = stopped
+sys.argv = sys.argv[1:]
+runpy.run_path(sys.argv[0], run_name="__main__")
+"""
+
+
+def test_ctrl_c_in_the_final_evaluation_tells_how_to_go_on(tmp_path):
+    """Also where the name has a blank and brackets, and past versions were deleted since."""
+    folder, rules = tmp_path / "a [red] b", "official;money=20"
+    arguments = command(tmp_path, "--timesteps", "1024", "--name", folder.name, *SMALL)
+    done = run([sys.executable, "-c", STOPPED, *arguments[1:], "--rules", rules])
+    assert done.returncode != 0
+    assert f"run folder: {folder}\n" in done.stdout
+    assert f"go on with: python train.py --resume {shlex.quote(str(folder))}\n" in done.stderr
+    assert "Traceback" not in done.stderr
+
+    shutil.rmtree(folder / "past")
+    settings = json.loads((folder / "config.json").read_text())
+    (folder / "config.json").write_text(json.dumps({**settings, "timesteps": 2048}))
+    done = run([sys.executable, str(ROOT / "train.py"), "--resume", str(folder)])
+    assert done.returncode == 0, done.stderr
+    words = ["evaluate.py", str(folder), "greedy", "--players", "2", "--rules", rules]
+    assert f"again: python {shlex.join(words)}\n" in done.stdout
 
 
 FULL_DISK = """

@@ -268,6 +268,8 @@ def test_np_random_is_what_opponents_draw_from():
     env = MarrakechEnv(opponents=Drawing(), seat=1)
     env.reset(seed=5)
     assert env.np_random_seed == 5
+    env.reset(seed=np.array(5))
+    assert env.np_random_seed == 5
     used, fresh = env.np_random.bit_generator.state, np.random.default_rng(5).bit_generator.state
     assert used != fresh
     env.reset(seed=5)

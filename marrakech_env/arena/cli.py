@@ -19,7 +19,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
-from marrakech_env.arena.endgames import play_endgames
+from marrakech_env.arena.endgames import EndgameResult, play_endgames
 from marrakech_env.arena.leaderboard import Leaderboard
 from marrakech_env.arena.leaderboard_files import (
     as_json,
@@ -193,18 +193,20 @@ def _endgames(config: Config, console: Console, messages: Console) -> int:
     """
     if not config.agents:
         raise ValueError("no agents given; try: --endgames greedy expectimax")
-    results = [
-        result
-        for agent in config.agents
-        for result in play_endgames(agent, config.players, config.seed)
-    ]
+    results: list[EndgameResult] = []
+    interrupted = False
+    try:
+        for agent in config.agents:
+            results += play_endgames(agent, config.players, config.seed)
+    except KeyboardInterrupt:
+        interrupted = True
     print_endgames(results, console)
     if config.json is not None:
         try:
             write_endgames_json(results, config.json)
         except OSError as error:
             return _tell(error, messages, UNWRITTEN)
-    return 0
+    return INTERRUPTED if interrupted else 0
 
 
 def _leaderboard_files(config: Config) -> tuple[Path, Path]:

@@ -28,6 +28,7 @@ from marrakech_env import rules
 from marrakech_env.actions import NUM_ACTIONS
 from marrakech_env.agent import agent_name, load_agent
 from marrakech_env.arena.interval import Estimate, mean_estimate
+from marrakech_env.chance import checked_seed
 from marrakech_env.notation import parse_position
 from marrakech_env.solver import turns_left
 from marrakech_env.spec import check_num_players
@@ -103,24 +104,25 @@ def _read(num_players: int) -> Endgames:
     return Endgames(states, shares, np.array([turns_left(state) for state in states]))
 
 
-def play_endgames(agent: Any, num_players: int = 2, seed: int = 0) -> list[EndgameResult]:
+def play_endgames(agent: Any, num_players: int = 2, seed: int | None = 0) -> list[EndgameResult]:
     """Lets an agent decide in all positions of the shipped set.
 
     Args:
         agent: Whatever `load_agent` takes.
         num_players: 2, 3 or 4.
-        seed: Of the agent's random numbers.
+        seed: Of the agent's random numbers; None takes one from the system.
 
     Returns:
         One result for each number of turns left, ascending.
 
     Raises:
-        ValueError: No such agent or number of players, or an action that is not legal.
+        ValueError: No such agent or number of players, a bad seed, or an action that is not legal.
     """
     games = load_endgames(num_players)
     player = load_agent(agent, num_players)
     name = agent_name(player, agent)
-    actions = np.asarray(player.act(games.states.copy(), np.random.default_rng(seed)))
+    rng = np.random.default_rng(checked_seed(seed))
+    actions = np.asarray(player.act(games.states.copy(), rng))
     _check(actions, games, name)
     best = np.nanmax(games.shares, axis=1)
     regrets = best - games.shares[np.arange(len(actions)), actions]
