@@ -64,10 +64,10 @@ class Settings:
     first_lam: float = 0.95
     lam_halves: float = 2000.0
     lam: float = 0.6
-    last_lam: float = 0.2
+    last_lam: float = 0.4
     epsilon: float = 0.05
     guests: float = 0.5
-    margin_weight: float = 0.02
+    margin_weight: float = 0.005
     margin_loss: float = 1.0
     averaging: float = 500.0
     workers: int = 2
