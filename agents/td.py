@@ -20,6 +20,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from numpy.typing import NDArray
 from torch import Tensor
 
 from marrakech_env.spec import MAX_PLAYERS, RuleSet, resolve_rules
@@ -63,10 +64,10 @@ class Settings:
     first_lam: float = 0.95
     lam_halves: float = 2000.0
     lam: float = 0.6
-    last_lam: float = 0.2
+    last_lam: float = 0.4
     epsilon: float = 0.05
     guests: float = 0.5
-    margin_weight: float = 0.02
+    margin_weight: float = 0.005
     margin_loss: float = 1.0
     averaging: float = 500.0
     workers: int = 2
@@ -131,6 +132,22 @@ class TDTrainer:
         }
         return {n: torch.from_numpy(a).requires_grad_() for n, a in arrays.items()}
 
+    def _centre(self, inputs: NDArray[np.float32]) -> None:
+        """Shifts and scales the hidden units so that each bends in the midst of what it sees.
+
+        Most inputs are never negative: with plain random weights a third of the units would never
+        be active and as many always. The untrained network does not use them yet, so that this
+        changes no value.
+        """
+        with torch.no_grad():
+            first, bias = self._parameters["first"], self._parameters["bias"]
+            sums = torch.from_numpy(inputs) @ first[:, :NUM_HIDDEN]
+            first[:, :NUM_HIDDEN] /= sums.std(0)
+            shift = torch.from_numpy(self._rng.normal(0, 0.5, NUM_HIDDEN).astype(np.float32))
+            bias[:NUM_HIDDEN] = shift - sums.mean(0) / sums.std(0)
+            for name, average in self._averages.items():
+                average.copy_(self._parameters[name])
+
     @property
     def done(self) -> float:
         """The part of the schedules that is behind, 0..1."""
@@ -149,6 +166,8 @@ class TDTrainer:
         done = self.done if done is None else done
         settings = self.settings
         games = self._play()
+        if self.num_games == 0:
+            self._centre(games.inputs)
         lam = settings.lam + (settings.last_lam - settings.lam) * done
         lam = max(lam, settings.first_lam * 0.5 ** (self.num_games / settings.lam_halves))
         share = 0.5 + 0.5 * np.cos(np.pi * done)

@@ -128,7 +128,7 @@ class Effort:
 
 ONE_TURN: Final = Effort(1, 0.0, 1, 0.0)
 """No second turn."""
-USUAL: Final = {2: Effort(3, 0.05, 2, 0.02), 3: ONE_TURN, 4: ONE_TURN}
+USUAL: Final = {2: Effort(3, 0.025, 2, 0.008), 3: ONE_TURN, 4: ONE_TURN}
 """By number of players. Where two or three others move before it is his turn again, the next turn
 alone tells a player little (measured with four: no gain)."""
 

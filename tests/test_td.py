@@ -176,6 +176,17 @@ def test_a_restored_trainer_goes_on_as_if_nothing_had_happened(tmp_path):
         )
 
 
+def test_no_hidden_unit_starts_dead_or_always_active():
+    trainer = td.TDTrainer(2, settings=td.Settings(games_a_round=20, learning_rate=1e-6))
+    trainer.round()
+    weights = trainer.model().weights()
+    games = play(games=20)
+    hidden = weights["bias"].size - 8
+    active = (games.inputs @ weights["first"] + weights["bias"])[:, :hidden] > 0
+    assert active.mean(0).min() > 0.02
+    assert active.mean(0).max() < 0.98
+
+
 def test_a_few_rounds_beat_the_network_that_knows_the_score_only():
     settings = td.Settings(games=2000, games_a_round=100)
     trainer = td.TDTrainer(2, settings=settings)

@@ -13,7 +13,6 @@ from marrakech_agents.value_net import MAX_MARGIN, NET
 from marrakech_agents.value_search import new_minds, value_between
 from marrakech_agents.value_tables import TABLE
 from marrakech_env import notation, rules
-from marrakech_env.agent import load_agent
 from marrakech_env.batch import Batch
 from marrakech_env.state import LAY, OVER, STEER, STEER_AT_END
 
@@ -315,7 +314,7 @@ def test_an_untrained_network_says_the_score():
 
 
 def test_the_shipped_agent_plays_with_every_number_of_players():
-    shipped = load_agent("value")
+    shipped = value.ValueAgent()
     for players in (2, 3, 4):
         batch, rng = Batch(5, players, seed=1), np.random.default_rng(0)
         for _ in range(10):
