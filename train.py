@@ -22,16 +22,25 @@ from datetime import datetime
 from pathlib import Path
 from typing import Annotated, Any, Literal
 
-import tyro
-from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
-from stable_baselines3.common.logger import configure
+try:
+    import tyro
+    from rich.console import Console
+    from rich.progress import (
+        BarColumn,
+        Progress,
+        TextColumn,
+        TimeElapsedColumn,
+        TimeRemainingColumn,
+    )
+    from stable_baselines3.common.logger import configure
 
-from marrakech_agents.learners import Learner, PPOLearner, PPOSettings, ValueLearner
-from marrakech_agents.runs import RunFolder
-from marrakech_agents.td import Settings
-from marrakech_env import arena
-from marrakech_env.arena.report import print_result, write_json
+    from marrakech_agents.learners import Learner, PPOLearner, PPOSettings, ValueLearner
+    from marrakech_agents.runs import RunFolder
+    from marrakech_agents.td import Settings
+    from marrakech_env import arena
+    from marrakech_env.arena.report import print_result, write_json
+except ModuleNotFoundError as error:
+    sys.exit(f"train.py needs {error.name}: pip install -e '.[train]' (in the clone)")
 
 OPPONENTS = ("random", "greedy", "expectimax")
 """Whom the trained agent is measured against."""

@@ -340,6 +340,16 @@ def test_a_full_disk_while_training_costs_checkpoints_not_the_run(tmp_path):
     assert (tmp_path / "full" / "evaluation.json").exists()
 
 
+def test_a_missing_package_names_the_extra():
+    code = (
+        "import runpy, sys\nsys.modules['tyro'] = None\n"
+        f"runpy.run_path({str(ROOT / 'train.py')!r}, run_name='__main__')"
+    )
+    done = run([sys.executable, "-c", code])
+    assert done.returncode == 1
+    assert done.stderr == "train.py needs tyro: pip install -e '.[train]' (in the clone)\n"
+
+
 def test_help_explains_every_field_with_its_default():
     done = run([sys.executable, str(ROOT / "train.py"), "--help"])
     for words in (
