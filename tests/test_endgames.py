@@ -100,6 +100,14 @@ def test_the_command_prints_and_writes_them(tmp_path, capsys) -> None:  # type: 
     assert f"{100 * rows[0]['regret']['value']:.2f}" in printed
 
 
+def test_an_error_inside_an_agent_is_no_bad_input(tmp_path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "broken.py").write_text("def act(states, rng):\n    raise ValueError('mine')\n")
+    with pytest.raises(ValueError, match="mine") as caught:
+        main(["--endgames", "broken.py:act"])
+    assert caught.value.__notes__ == ["raised by the agent 'broken.py:act'"]
+
+
 def test_ctrl_c_reports_the_agents_that_are_done(tmp_path, monkeypatch, capsys) -> None:  # type: ignore[no-untyped-def]
     monkeypatch.chdir(tmp_path)
     (tmp_path / "stopping.py").write_text("def act(states, rng):\n    raise KeyboardInterrupt\n")

@@ -134,6 +134,8 @@ def main(arguments: list[str] | None = None) -> int:
             return _endgames(config, console, messages)
         tournament = _tournament(config)
     except ValueError as error:
+        if hasattr(error, "__notes__"):  # an agent's own error: show where it arose
+            raise
         return _tell(error, messages, BAD_INPUT)
     try:
         interrupted = _run(tournament, messages)

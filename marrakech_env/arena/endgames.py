@@ -122,7 +122,11 @@ def play_endgames(agent: Any, num_players: int = 2, seed: int | None = 0) -> lis
     player = load_agent(agent, num_players)
     name = agent_name(player, agent)
     rng = np.random.default_rng(checked_seed(seed))
-    actions = np.asarray(player.act(games.states.copy(), rng))
+    try:
+        actions = np.asarray(player.act(games.states.copy(), rng))
+    except Exception as error:
+        error.add_note(f"raised by the agent {name!r}")
+        raise
     _check(actions, games, name)
     best = np.nanmax(games.shares, axis=1)
     regrets = best - games.shares[np.arange(len(actions)), actions]
