@@ -36,3 +36,8 @@ def __getattr__(name: str) -> Any:
     if name == "marrakech_v0":
         return import_module("marrakech_env.marrakech_v0")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    """All names, those not imported yet too, for completion in a shell."""
+    return sorted({*globals(), *__all__})

@@ -86,6 +86,7 @@ def test_the_package_hands_out_the_same_classes_everywhere():
     assert marrakech_env.raw_env is marrakech_v0.raw_env is raw_env
     assert marrakech_env.marrakech_v0 is marrakech_v0
     assert set(marrakech_env.__all__) >= {"env", "raw_env", "marrakech_v0", "__version__"}
+    assert set(dir(marrakech_env)) >= set(marrakech_env.__all__)
     with pytest.raises(AttributeError, match="no attribute 'gym_env'"):
         _ = marrakech_env.gym_env
 
