@@ -16,7 +16,7 @@ from marrakech_env import arena, rules
 from marrakech_env.agent import load_agent
 from marrakech_env.arena.cli import main
 from marrakech_env.arena.interval import mean_estimate
-from marrakech_env.arena.luck import Luck, load_baseline
+from marrakech_env.arena.luck import Luck, load_baseline, without_luck
 from marrakech_env.arena.match import Entrant, play_deals
 from marrakech_env.batch import Batch
 from marrakech_env.spec import RuleSet
@@ -157,22 +157,50 @@ def test_luck_of_a_slot_is_what_a_plain_loop_over_one_game_finds(players: int) -
     ("baseline", "players", "deals"),
     [(ByScore(), 2, 1500), (Contrary(), 2, 1500), (Hashing(), 2, 1500), (ByScore(), 4, 500)],
 )
-def test_the_adjusted_mean_is_that_of_the_plain_one_with_any_baseline(
-    baseline: Any, players: int, deals: int
-) -> None:
-    """The difference of both, deal by deal, has the mean 0."""
-    result = arena.play(["greedy", Noisy()], players, "official;money=15", deals, baseline=baseline)
-    for pairing in result.pairings:
-        fair = pairing.luck_adjusted
-        assert fair is not None
-        for plain, adjusted in (
-            (pairing.deal_shares, fair.deal_shares),
-            (pairing.deal_margins, fair.deal_margins),
+def test_luck_has_the_mean_zero_with_any_baseline(baseline: Any, players: int, deals: int) -> None:
+    """Over some thousand games, before and after it has been weighted."""
+    line_up = [Entrant("noisy", Noisy()), *[Entrant("lowest", Lowest())] * (players - 1)]
+    rule_set = RuleSet.preset("official", players, money=15)
+    games = play_deals(line_up, rule_set, 0, 0, deals, baseline=baseline)
+    assert games.lucky_shares is not None
+    assert games.lucky_margins is not None
+    for plain, luck in (
+        (games.shares, games.lucky_shares),
+        (games.margins, games.lucky_margins),
+    ):
+        by_deal = luck[..., 0].mean(axis=1)
+        results = plain[..., 0].mean(axis=1)
+        for difference in (by_deal, results - without_luck(results, by_deal)):
+            mean = mean_estimate(difference)
+            assert mean.high > mean.low
+            assert abs(mean.value) < 2 * (mean.high - mean.value)  # four standard errors
+
+
+def test_a_weight_makes_the_best_of_every_baseline_and_leaves_the_mean_alone() -> None:
+    rng = np.random.default_rng(5)
+    hits, trials, deals = 0, 400, 150
+    for _ in range(trials):
+        luck, rest = rng.normal(0, [0.3, 0.1], (deals, 2)).T
+        results = 0.6 + luck + rest
+        for seen, wanted in (
+            (luck, 0.1),  # all of the luck
+            (3 * luck, 0.1),  # three times of it
+            (-luck, 0.1),  # its opposite
+            (rng.normal(0, 0.3, deals), 0.3),  # something else
         ):
-            difference = mean_estimate(adjusted - plain)
-            half = difference.high - difference.value
-            assert half > 0
-            assert abs(difference.value) < 2 * half  # four standard errors
+            fair = without_luck(results, seen)
+            assert fair.std() < 1.6 * wanted
+            mean = mean_estimate(fair)
+            hits += mean.low <= 0.6 <= mean.high
+    assert 0.93 <= hits / (4 * trials) <= 0.97
+
+
+def test_of_few_deals_the_luck_counts_in_full() -> None:
+    results, luck = np.random.default_rng(0).normal(size=(2, 99))
+    np.testing.assert_array_equal(without_luck(results, luck), results - luck)
+    results, luck = np.random.default_rng(0).normal(size=(2, 100))
+    assert (without_luck(results, luck) != results - luck).all()
+    np.testing.assert_array_equal(without_luck(results, np.zeros(100)), results)
 
 
 def test_expectimax_takes_most_of_the_luck_out() -> None:

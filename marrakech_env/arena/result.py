@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from marrakech_env.arena.endgames import EndgameResult
 from marrakech_env.arena.interval import Estimate, mean_estimate
+from marrakech_env.arena.luck import TINY, without_luck
 
 FloatArray = NDArray[np.float64]
 Tables = Literal["copies", "both", "mixed"]
@@ -31,8 +32,8 @@ class LuckAdjusted:
         variance_ratio: The variance of the pairing's `deal_shares` over that of these: so many
             times fewer deals give the same interval. NaN where these do not vary.
         margin_variance_ratio: The same of the margins.
-        deal_shares: float64 (D,), the win share of each deal minus its luck.
-        deal_margins: float64 (D,), the margin of each deal minus its luck.
+        deal_shares: float64 (D,), the win share of each deal `without_luck`.
+        deal_margins: float64 (D,), the margin of each deal `without_luck`.
     """
 
     win_share: Estimate
@@ -51,7 +52,8 @@ class LuckAdjusted:
         lucky_margins: FloatArray,
     ) -> LuckAdjusted:
         """The figures from those of the deals, all float64 (D,): plain ones and their luck."""
-        fair_shares, fair_margins = shares - lucky_shares, margins - lucky_margins
+        fair_shares = without_luck(shares, lucky_shares)
+        fair_margins = without_luck(margins, lucky_margins)
         return cls(
             win_share=mean_estimate(fair_shares),
             margin=mean_estimate(fair_margins),
@@ -64,7 +66,7 @@ class LuckAdjusted:
 
 def _ratio(plain: float, adjusted: float) -> float:
     """By how much a variance has shrunk, NaN where nothing but rounding is left of it."""
-    return float(plain / adjusted) if adjusted > 1e-12 else math.nan
+    return float(plain / adjusted) if adjusted > TINY else math.nan
 
 
 @dataclass(frozen=True)
