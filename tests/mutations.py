@@ -79,10 +79,14 @@ FAULTS = [
         ),
         (
             "a last survivor never plays on",
-            "if survivors == 1 and not state.flags & PLAY_ON:",
-            "if survivors == 1:",
+            "eliminated == state.num_players - 1 and not state.flags & PLAY_ON",
+            "eliminated == state.num_players - 1",
         ),
-        ("the game ends before the last rug", "return holders == 0", "return holders <= 1"),
+        (
+            "the game ends before the last rug",
+            "return bool(is_alone or rugs == 0)",
+            "return bool(is_alone or rugs <= 1)",
+        ),
         (
             "the rug that is laid counts in the draw of the next one",
             "lower = np.int64(state.rugs[lower_colour]) - (top == lower_colour)",
@@ -134,11 +138,15 @@ FAULTS = [
             "state.links_south &= ~(rug | rug >> _SEVEN)",
             "state.links_south &= ~rug",
         ),
-        ("rugs never run out", "state.rugs[colour] -= 1", "state.rugs[colour] -= 0"),
+        (
+            "rugs never run out",
+            "state.rugs[colour] -= state.rugs[colour] > 0",
+            "state.rugs[colour] -= 0",
+        ),
         (
             "a player without rugs gets the turn",
-            "if not state.eliminated[player] and rugs_left(state, player) > 0:",
-            "if not state.eliminated[player]:",
+            "if rugs_left(state, player) > 0:  # the eliminated have none\n            break",
+            "if not state.eliminated[player]:\n            break",
         ),
         (
             "the eliminated rank in the order in which they left",
@@ -157,8 +165,8 @@ FAULTS = [
         ),
         (
             "every winner of a shared win gets all of it",
-            "return 1.0 / winners if",
-            "return 1.0 if",
+            "return 1.0 / winners",
+            "return 1.0",
         ),
     ),
     *faults(
@@ -224,8 +232,8 @@ FAULTS = [
         ),
         (
             "great riches wrap around",
-            "np.uint8(min(numbers[plane], MAX_PLANE_MONEY))",
-            "np.uint8(numbers[plane])",
+            "np.uint8(min(numbers[np.uint64(plane)], MAX_PLANE_MONEY))",
+            "np.uint8(numbers[np.uint64(plane)])",
         ),
         (
             "Assam stands beside his square where the board is turned",
@@ -257,8 +265,8 @@ FAULTS = [
         ),
         (
             "paying the last dirham counts as ruin",
-            "np.float32(work.dues[cell] > money)",
-            "np.float32(work.dues[cell] >= money)",
+            "np.uint32(due_of(work.bills[cell]) > money)",
+            "np.uint32(due_of(work.bills[cell]) >= money)",
         ),
         (
             "the window shows what lies inside as outside",
@@ -330,8 +338,8 @@ FAULTS = [
         "arena/tournament.py",
         (
             "everybody gets the result of the first slot",
-            "o.shares[..., slot].mean(axis=1)",
-            "o.shares[..., 0].mean(axis=1)",
+            "getattr(o, figure)[..., slot].mean(axis=1)",
+            "getattr(o, figure)[..., 0].mean(axis=1)",
         ),
         (
             "one opponent sits among copies of the agent",
