@@ -11,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marrakech_env.solver import solve
-from marrakech_env.state import States
+from marrakech_env.state import OVER, States
 
 SOLVED_TURNS: Final = 2
 """How many turns left a position may have to be solved; three would take a tenth of a second."""
@@ -23,17 +23,19 @@ def solve_late(states: States, values: NDArray[np.float64]) -> NDArray[np.int64]
     """Solves the games of a batch that are near their end.
 
     Args:
-        states: STATE (B,), unfinished games.
-        values: float64 (B, A), gets the true values of every legal action of those games.
+        states: STATE (B,).
+        values: float64 (B, A), gets the true value of every legal action of those games, -inf for
+            the other actions and in finished games.
 
     Returns:
-        int64 (N,), the games that are not so far yet.
+        int64 (N,), the games that have more turns left; their values are not changed.
     """
     late = states["rugs"].sum(axis=1) <= SOLVED_TURNS
     for i in np.flatnonzero(late):
-        solution, mover = solve(states[i]), states["player"][i]
         values[i] = -np.inf
-        values[i, solution.actions] = (
-            solution.shares[:, mover] + MARGIN_BONUS * solution.margins[:, mover]
-        )
+        if states["phase"][i] != OVER:
+            solution, mover = solve(states[i]), states["player"][i]
+            values[i, solution.actions] = (
+                solution.shares[:, mover] + MARGIN_BONUS * solution.margins[:, mover]
+            )
     return np.flatnonzero(~late)

@@ -27,6 +27,12 @@ from .turn import FloatArray, lay_rug
 
 
 @kernel
+def is_inside_turn(state: Record) -> bool:
+    """Whether the mover has walked, and has still to lay or with `steering=end` to steer."""
+    return bool(state.phase == LAY or (state.phase == STEER and state.flags & STEER_AT_END))
+
+
+@kernel
 def write_turn(
     games: NDArray[Any],
     at: Int,
@@ -52,13 +58,14 @@ def write_turn(
     Returns:
         The steering that is worth most to the walker.
     """
-    walker = np.int64(games[at].player)
-    first, last = steerings_of(games[at])
+    state: Record = games[at]
+    walker = np.int64(state.player)
+    first, last = steerings_of(state)
     best, most = first, -np.inf
     for steering in range(first, last):
         worth = 0.0
         for k in range(MAX_STEPS):
-            games[at + 1] = games[at]
+            games[at + 1] = state
             game.step(games[at + 1], steering, k + 1)
             _write_walk(
                 games, at + 1, walker, boards, old, weights, spreads, sheet, turn[steering, k]
@@ -82,12 +89,10 @@ def _write_walk(
     shares: FloatArray,
 ) -> None:
     """Writes what `games[at]`, after a walk, leaves each seat once the walker has laid his rug."""
-    walked = games[at]
+    walked: Record = games[at]
     if walked.phase != LAY or walked.player != walker:
         survey(walked, boards[old + 1])  # whoever went bankrupt owns no patches any more
-        keep_better(
-            walked, boards[old + 1], walker, -np.inf, weights, spreads, sheet, shares
-        )
+        keep_better(walked, boards[old + 1], walker, -np.inf, weights, spreads, sheet, shares)
         return
     legal = game.legal_placements(walked)
     most = -np.inf
@@ -114,8 +119,8 @@ def write_rug(
     shares: FloatArray,
 ) -> float:
     """`keep_better` for `games[at]`, in which `mover` has just laid and may have to steer yet."""
-    laid = games[at]
-    if laid.phase == STEER and laid.flags & STEER_AT_END:
+    laid: Record = games[at]
+    if is_inside_turn(laid):
         for steering in range(NUM_STEERINGS):
             games[at + 1] = laid
             game.step(games[at + 1], steering, -1)
@@ -138,6 +143,8 @@ def keep_better(
     shares: FloatArray,
 ) -> float:
     """Writes what a position between two turns is worth to each seat if `mover` gets over `most`.
+
+    This is the one place where the searches value a position.
 
     Returns:
         The larger one of `most` and the worth to `mover`.
