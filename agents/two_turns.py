@@ -20,6 +20,7 @@ from numpy.typing import NDArray
 
 from marrakech_env import game
 from marrakech_env.compile import kernel
+from marrakech_env.spec import MAX_PLAYERS
 from marrakech_env.state import LAY, OVER, STATE, STEER, Int, Record, States
 
 from .evaluation import SHEET, value
@@ -38,6 +39,7 @@ EFFORT: Final = np.dtype(
     align=True,
 )
 """How much is looked at again, see `expectimax2.Effort`."""
+_LOWEST: Final = -1e9  # below every worth, above the -inf of what is not legal
 
 
 def make_deep_scratch() -> tuple[
@@ -50,7 +52,7 @@ def make_deep_scratch() -> tuple[
         np.zeros(1, SHEET),
         np.zeros(NUM_ACTIONS),
         np.zeros(1, STATE),
-        np.zeros((NUM_STEERINGS, MAX_STEPS, 4)),
+        np.zeros((NUM_STEERINGS, MAX_STEPS, MAX_PLAYERS)),
     )
 
 
@@ -167,7 +169,7 @@ def _look_again(
     colours of the mover's next rug are tried.
     """
     survey(games[0], boards[0])
-    floor = values.max() - gap
+    floor = max(values.max() - gap, _LOWEST)
     looked, lowest, correction = np.uint32(0), np.inf, 0.0
     for _ in range(width):
         top = -1
