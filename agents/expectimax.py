@@ -5,7 +5,8 @@ placement (`turn`), and with two players it looks at the rival's reply to the be
 (`reply`). What a position is worth right after a rug was laid says `evaluation.value`, with the
 weights of `weights/expectimax.json`, which `python -m marrakech_agents.fit` makes.
 
-Legend: `B` games, `P` players; *value*: about the share of the win, see `evaluation`.
+Legend: `B` games, `P` players, `A` = 15 actions; *value*: about the share of the win, see
+`evaluation`.
 """
 
 from __future__ import annotations
@@ -18,34 +19,40 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marrakech_env.compile import kernel
-from marrakech_env.state import Record, State, States, as_states, one_state
+from marrakech_env.state import State, States, as_states, one_state
 
-from .analysis import ActionValue, best_first
+from .analysis import ActionValue, best_first, checked_temperature, choose_actions
 from .evaluation import FACTS, NUM_TERMS
 from .forecast import forecast
 from .reply import look_at_replies
-from .turn import FloatArray, best_action, fill_values, make_scratch
+from .turn import NUM_ACTIONS, FloatArray, fill_values, make_scratch
 
 WEIGHTS_FILE: Final = Path(__file__).parent / "weights" / "expectimax.json"
 
 
 class ExpectimaxAgent:
-    """Chooses what is worth most; ties go to the lowest action.
+    """Chooses what is worth most, the lowest action among equals, or draws at a temperature.
 
     Attributes:
+        temperature: 0 plays the best action; above, actions are drawn.
         num_parameters: Its weights, for all numbers of players.
     """
 
-    def __init__(self, weights: str | Path | None = None) -> None:
+    def __init__(self, weights: str | Path | None = None, temperature: float = 0.0) -> None:
         """Reads the weights for 2, 3 and 4 players.
 
         Args:
             weights: A file as `python -m marrakech_agents.fit` writes it; None for the shipped one.
+            temperature: 0 plays the best action; above, actions are drawn with a chance that
+                falls by the factor e for each `temperature` of worth that they lose (0.05 is
+                noticeably weaker).
 
         Raises:
-            ValueError: The file was made for other facts than `evaluation.FACTS`.
+            ValueError: The file was made for other facts than `evaluation.FACTS`, or a bad
+                temperature.
             OSError: The file cannot be read.
         """
+        self.temperature = checked_temperature(temperature)
         path = WEIGHTS_FILE if weights is None else Path(weights)
         data = json.loads(path.read_text(encoding="utf-8"))
         self._tables = read_weights(data, str(path))
@@ -57,7 +64,7 @@ class ExpectimaxAgent:
 
         Args:
             states: STATE (B,), unfinished games.
-            rng: Not used: equal states get equal actions.
+            rng: Used at a temperature above 0; else equal states get equal actions.
 
         Returns:
             int64 (B,), legal actions (0 in a finished game).
@@ -65,12 +72,25 @@ class ExpectimaxAgent:
         Raises:
             ValueError: Not an array of states with one number of players, or one without weights.
         """
-        states = as_states(states)
-        actions = np.empty(len(states), np.int64)
+        return choose_actions(self.action_values(as_states(states)), self.temperature, rng)
+
+    def action_values(self, states: States) -> FloatArray:
+        """What every action is worth to the player to move.
+
+        Args:
+            states: STATE (B,), with one number of players.
+
+        Returns:
+            float64 (B, A), about shares of the win, -inf where the action is not legal.
+
+        Raises:
+            ValueError: There are no weights for that number of players.
+        """
+        values = np.empty((len(states), NUM_ACTIONS))
         if len(states):
-            weights, spreads = self.weights_for(int(states["num_players"][0]))
-            _choose(states, weights, spreads, *make_scratch(), actions)
-        return actions
+            tables = self.weights_for(int(states["num_players"][0]))
+            _fill_batch(states, *tables, *make_scratch(), values)
+        return values
 
     def evaluate(self, states: States) -> tuple[FloatArray, FloatArray]:
         """What every seat can expect of a game: float64 (B, P), share of the win and margin.
@@ -96,11 +116,7 @@ class ExpectimaxAgent:
         Raises:
             ValueError: Not one state, or one without weights.
         """
-        record = one_state(state)
-        weights, spreads = self.weights_for(int(record["num_players"]))
-        scratch = make_scratch()
-        fill_all_values(record, weights, spreads, *scratch)
-        values = scratch[-1]
+        values = self.action_values(one_state(state).reshape(1))[0]
         return best_first(
             ActionValue(int(action), float(values[action]))
             for action in np.flatnonzero(values > -np.inf)
@@ -152,32 +168,18 @@ def interpolate(at_knots: FloatArray, knots: NDArray[np.int64]) -> FloatArray:
 
 
 @kernel
-def _choose(
+def _fill_batch(
     states: States,
     weights: FloatArray,
     spreads: FloatArray,
     games: NDArray[Any],
     boards: NDArray[Any],
     sheets: NDArray[Any],
+    scratch: FloatArray,
     values: FloatArray,
-    actions: NDArray[np.int64],
 ) -> None:
-    """Writes the decision of every game into `actions`."""
+    """Writes the value of every action of every game, -inf for those that are not legal."""
     for i in range(len(states)):
-        fill_all_values(states[i], weights, spreads, games, boards, sheets, values)
-        actions[i] = best_action(values)
-
-
-@kernel
-def fill_all_values(
-    state: Record,
-    weights: FloatArray,
-    spreads: FloatArray,
-    games: NDArray[Any],
-    boards: NDArray[Any],
-    sheets: NDArray[Any],
-    values: FloatArray,
-) -> None:
-    """Writes the value of every action into `values`, -inf for those that are not legal."""
-    fill_values(state, weights, spreads, games, boards, sheets, values)
-    look_at_replies(state, weights, spreads, games, boards, sheets, values)
+        fill_values(states[i], weights, spreads, games, boards, sheets, scratch)
+        look_at_replies(states[i], weights, spreads, games, boards, sheets, scratch)
+        values[i] = scratch
