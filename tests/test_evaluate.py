@@ -224,7 +224,10 @@ def test_ctrl_c_before_the_first_deal_says_so(
     [
         ([], "no agents given; try: greedy expectimax"),
         (["random"], "two agents, or one and a field"),
-        (["random", "nobody"], "unknown agent 'nobody'; known names: expectimax, expectimax2, greedy"),
+        (
+            ["random", "nobody"],
+            "unknown agent 'nobody'; known names: expectimax, expectimax2, greedy",
+        ),
         (["random", "random", "--games", "0"], "games must be at least 1, not 0"),
         (["random", "random", "--players", "5"], "num_players must be 2, 3 or 4, not 5"),
         (["random", "random", "--players", "0"], "num_players must be 2, 3 or 4, not 0"),
