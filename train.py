@@ -221,8 +221,8 @@ class Training:
             self.run.save_checkpoint(self.state, self.elapsed, self.learner.unit)
         except OSError as error:
             self.complain(
-                f"cannot write the checkpoint in {self.run.path}: {error}; "
-                "training goes on, the last checkpoint still holds"
+                f"cannot write the checkpoint in {self.run.path}: {error}; training goes on, "
+                "an earlier checkpoint still holds"
             )
 
     def complain(self, message: str) -> None:

@@ -25,6 +25,10 @@ from numba.core.caching import FunctionCache
 if sys.platform != "win32":  # there every process compiles for itself
     import fcntl
 
+if numba.config.DISABLE_JIT:  # type: ignore[attr-defined]  # set from the environment at run time
+    # Plain Python cannot run the kernels: a field of a NumPy record is no attribute there.
+    raise ImportError("marrakech_env needs its kernels compiled; unset NUMBA_DISABLE_JIT")
+
 _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 PATIENCE: Final = 2.0
@@ -39,11 +43,9 @@ def kernel(function: _Function) -> _Function:
     The global interpreter lock is released while the kernel runs.
     """
     compiled: Any = numba.njit(error_model="numpy", nogil=True)(function)
-    if compiled is not function:  # NUMBA_DISABLE_JIT leaves the function as it is
-        try:
-            compiled._cache = _PackageCache(function)
-        except RuntimeError:  # no folder can be written: compile in every process instead
-            pass
+    # No folder can be written: compile in every process instead.
+    with contextlib.suppress(RuntimeError):
+        compiled._cache = _PackageCache(function)
     return cast(_Function, compiled)
 
 

@@ -252,8 +252,9 @@ def test_equal_names_are_numbered() -> None:
         ({"num_players": 5}, "2, 3 or 4, not 5"),
         ({"rules": "chess"}, "unknown preset 'chess'"),
         ({"rules": RuleSet.preset("official", 3)}, "made for 3 players, not for 2"),
-        ({"deals": 0}, "deals must be a whole number of at least 1, not 0"),
-        ({"deals": 2.5}, "deals must be a whole number of at least 1, not 2.5"),
+        ({"deals": 0}, "deals must be a whole number of 1 to 10,000,000, not 0"),
+        ({"deals": 2.5}, "deals must be a whole number of 1 to 10,000,000, not 2.5"),
+        ({"deals": 10**20}, "deals must be a whole number of 1 to 10,000,000, not 1000"),
         ({"seed": -1}, "a seed lies in"),
     ],
 )

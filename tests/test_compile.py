@@ -105,3 +105,15 @@ def test_an_install_that_cannot_be_written_is_cached_in_the_users_folder(package
     monkeypatch.delenv("NUMBA_CACHE_DIR", raising=False)
     assert run(package, **environment) == "3"
     assert kernels(package / "home")
+
+
+def test_switched_off_compiling_is_told_at_import() -> None:
+    code = "import marrakech_env"
+    run = subprocess.run(
+        [sys.executable, "-c", code],
+        env={**os.environ, "NUMBA_DISABLE_JIT": "1"},
+        capture_output=True,
+        text=True,
+    )
+    assert run.returncode == 1
+    assert "unset NUMBA_DISABLE_JIT" in run.stderr

@@ -19,6 +19,7 @@ from rich.progress import (
     TimeRemainingColumn,
 )
 
+from marrakech_env.agent import load_agent
 from marrakech_env.arena.endgames import EndgameResult, play_endgames
 from marrakech_env.arena.leaderboard import Leaderboard
 from marrakech_env.arena.leaderboard_files import (
@@ -195,6 +196,8 @@ def _endgames(config: Config, console: Console, messages: Console) -> int:
     """
     if not config.agents:
         raise ValueError("no agents given; try: --endgames greedy expectimax")
+    for agent in config.agents:
+        load_agent(agent, config.players)  # so that a wrong name is told before anybody plays
     results: list[EndgameResult] = []
     interrupted = False
     try:
@@ -300,6 +303,8 @@ def _outputs(config: Config) -> dict[str, Path]:
     """
     wanted = {option: getattr(config, option) for option in WRITERS}
     outputs = {option: path for option, path in wanted.items() if path is not None}
+    if len({path.resolve() for path in outputs.values()}) < len(outputs):
+        raise ValueError(f"--{', --'.join(outputs)} must be different files")
     for option, path in outputs.items():
         _check_writable(option, path)
     if "plot" in outputs:

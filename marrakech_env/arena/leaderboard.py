@@ -28,7 +28,7 @@ from marrakech_env.arena.interval import average_estimate
 from marrakech_env.arena.luck import DEFAULT_BASELINE
 from marrakech_env.arena.match import Entrant, IllegalActionError
 from marrakech_env.arena.result import AgentSummary, Pairing, Row, Standings, share_matrix
-from marrakech_env.arena.tournament import Tournament
+from marrakech_env.arena.tournament import MOST_DEALS, Tournament
 from marrakech_env.spec import MAX_PLAYERS, RuleSet
 
 Ladder = Mapping[int, Mapping[str, float]]
@@ -38,7 +38,6 @@ Progress = Callable[[float, str], None]
 
 PLAYER_COUNTS: Final = range(2, MAX_PLAYERS + 1)
 RULES: Final = "official"
-MOST_DEALS: Final = 1_000_000
 PROBES: Final = 32
 """Decisions by which the speed of an agent is guessed before its first game."""
 

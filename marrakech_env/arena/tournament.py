@@ -21,7 +21,7 @@ from marrakech_env.arena.match import Entrant, Outcome, play_deals
 from marrakech_env.arena.rating import rate
 from marrakech_env.arena.result import AgentSummary, LuckAdjusted, Pairing, Result, Tables
 from marrakech_env.batch import Batch
-from marrakech_env.spec import RuleSet, resolve_rules
+from marrakech_env.spec import RuleSet, resolve_rules, whole_number
 
 FloatArray = NDArray[np.float64]
 
@@ -29,6 +29,9 @@ FIRST_ROUND: Final = 4
 LARGEST_ROUND: Final = 256
 """Deals played side by side: few at first, so that slow agents show something early, then twice
 as many each time. Never by the clock: the batches are part of what a seed fixes."""
+
+MOST_DEALS: Final = 10_000_000
+"""Deals of a line-up that a tournament takes on: days for the quickest agents."""
 
 
 def play(
@@ -111,9 +114,10 @@ class Tournament:
         self.num_players = self.rule_set.num_players
         self.seed = chance.checked_seed(seed)
         self.tables = tables
-        if isinstance(deals, bool) or not isinstance(deals, int | np.integer) or deals < 1:
-            raise ValueError(f"deals must be a whole number of at least 1, not {deals!r}")
-        self.deals = int(deals)
+        number = whole_number(deals)
+        if number is None or not 1 <= number <= MOST_DEALS:
+            raise ValueError(f"deals must be a whole number of 1 to {MOST_DEALS:,}, not {deals!r}")
+        self.deals = number
         self._num_agents = len(agents)
         self._field_ratings = field_ratings
         self.line_ups = self._draw_up(len(agents), len(field or ()))
