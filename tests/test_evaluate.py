@@ -236,7 +236,7 @@ def test_ctrl_c_before_the_first_deal_says_so(
         (["random", "--field", "random,"], "unknown agent ''"),
         (["random", "random", "--json", "no/folder.json"], "--json no/folder.json cannot be writ"),
         (["random", "random", "--csv", "."], "--csv . cannot be written"),
-        (["random", "random", "--csv", "o", "--json", "o"], "--json, --csv must be different files"),
+        (["random", "random", "--csv", "o", "--json", "o"], "--json, --csv must be different"),
         (["random", "random", "--plot", "picture.txt"], "picture.txt has no suffix of a picture"),
         (["random", "random", "--plot", "picture"], "picture has no suffix of a picture"),
         (["random", "raises.py"], "RuntimeError: no luck"),
