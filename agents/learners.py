@@ -170,6 +170,8 @@ class PPOSettings:
     """Discount for each decision."""
     gae_lambda: float = 0.8
     """Lambda of the generalised advantage estimate; less takes out more of the luck of the dice."""
+    averaging: int = 30
+    """Rounds over which the weights are averaged that play; the learner goes on with its own."""
     clip_range: float = 0.2
     """Clip range of PPO."""
     network: Literal["scorer", "mlp"] = "scorer"
@@ -186,7 +188,7 @@ class PPOSettings:
         Raises:
             ValueError: A number out of range, or a network that cannot read the observation.
         """
-        lowest = {"past_versions": 1, "num_steps": 2, "batch_size": 2, "epochs": 1}
+        lowest = {"past_versions": 1, "num_steps": 2, "batch_size": 2, "epochs": 1, "averaging": 1}
         for name, least in {**lowest, "hidden": 2, "value_hidden": 1}.items():
             if getattr(self, name) < least:
                 raise ValueError(f"{name} must be at least {least}, not {getattr(self, name)}")
@@ -219,6 +221,7 @@ class PPOLearner:
         # Masked distributions are checked at every decision otherwise, a tenth of the time.
         torch.distributions.Distribution.set_default_validate_args(False)
         self._model = self._make_model()
+        self._network, self._averages = policies.export(self._model.policy)
 
     def _make_env(self, num_envs: int) -> MarrakechVecEnv:
         known = {name: weight for name, weight in self._mixture.items() if name != PAST}
@@ -279,6 +282,13 @@ class PPOLearner:
         self._meet(list(past[-self._settings.past_versions :]))
         round_size = self._settings.num_envs * self._settings.num_steps
         self._model.learn(round_size, reset_num_timesteps=False)
+        self._average(self.steps // round_size)
+
+    def _average(self, rounds: int) -> None:
+        """Takes the weights of now into the averages, which play."""
+        rate = np.float32(1 / min(rounds, self._settings.averaging))
+        for name, weights in policies.export(self._model.policy)[1].items():
+            self._averages[name] = self._averages[name] + rate * (weights - self._averages[name])
 
     def _meet(self, past: list[Path]) -> None:
         """Puts these past versions into the mixture."""
@@ -291,7 +301,7 @@ class PPOLearner:
         self._past = past
 
     def agent(self) -> Agent:
-        """The agent of now."""
+        """The agent of now, with averaged weights."""
         return ppo.PPOAgent(*self._describe())
 
     def save(self, folder: str | os.PathLike[str]) -> None:
@@ -303,17 +313,16 @@ class PPOLearner:
         ppo.save(folder, *self._describe())
 
     def _describe(self) -> tuple[ppo.ModelHead, Weights]:
-        kind, weights = policies.export(self._model.policy)
         head = ppo.ModelHead(
             num_players=self._rule_set.num_players,
             rules=str(self._rule_set),
             observation=self._settings.observation,
             observation_size=int(np.prod(self._model.observation_space.shape or ())),
-            network=kind,
+            network=self._network,
             steps=self.steps,
             trained_by=f"train.py, seed {self._seed}",
         )
-        return head, weights
+        return head, self._averages
 
     def state(self) -> dict[str, Any]:
         """A copy of what `restore` needs: tensors and plain values."""
@@ -322,6 +331,7 @@ class PPOLearner:
             "steps": self.steps,
             "policy": copy.deepcopy(policy.state_dict()),
             "optimizer": copy.deepcopy(policy.optimizer.state_dict()),
+            "averages": {name: torch.tensor(w) for name, w in self._averages.items()},
             "torch_rng": torch.get_rng_state(),
         }
 
@@ -329,6 +339,7 @@ class PPOLearner:
         """Goes back to a state; the games start anew, with fresh dice."""
         self._model.policy.load_state_dict(state["policy"])
         self._model.policy.optimizer.load_state_dict(state["optimizer"])
+        self._averages = {name: w.numpy().copy() for name, w in state["averages"].items()}
         self._model.num_timesteps = state["steps"]
         torch.set_rng_state(state["torch_rng"])
         self._env.seed(2**32 * state["steps"] + self._seed)

@@ -312,7 +312,7 @@ def ppo_model(folder):
 
 
 def value_model(folder):
-    head = value.ValueHead(2, "official", 0, 0.01, "a test")
+    head = value.ValueHead(2, "official", 0, 0, 0.0, "none", 0.01, "a test")
     weights = {name: np.ones(NET[name].shape, np.float32) for name in value.WEIGHT_NAMES}
     value.save(folder, value.ValueModel.from_weights(head, weights))
     return value.load
