@@ -144,7 +144,7 @@ class ValueLearner:
 class PPOSettings:
     """Only with --algorithm ppo."""
 
-    opponents: str = "random:1,greedy:8,expectimax:5,past:6"
+    opponents: str = "random:1,greedy:9,expectimax:5,past:3"
     """Who plays the other seats: names, paths or module:attr, each with :WEIGHT (default 1), drawn
     anew for every game; `past` stands for earlier versions of the agent itself (alone: greedy until
     there is one)."""
