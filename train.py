@@ -354,7 +354,9 @@ def measure(run: RunFolder, config: Config) -> None:
     )
     print_result(result, OUTPUT)
     write_json(result, run.path / "evaluation.json")
-    again = ["evaluate.py", str(run.path), "greedy", "--players", str(config.players)]
+    again = ["evaluate.py", str(run.path), "--field", ",".join(OPPONENTS)]
+    again += ["--players", str(result.num_players), "--seed", str(result.seed)]
+    again += ["--games", str(config.final_deals * result.num_players)]
     if config.rules != Config.rules:
         again += ["--rules", config.rules]
     say(f"again: python {shlex.join(again)}")

@@ -84,7 +84,8 @@ class _CompileClock:
     def _tell(self) -> None:
         self._told = True
         print(
-            "marrakech_env: compiling kernels that are not in the cache yet (some seconds) ...",
+            "marrakech_env: compiling kernels that are not in the cache yet "
+            "(up to a minute or two) ...",
             file=sys.stderr,
             flush=True,
         )

@@ -107,8 +107,8 @@ def test_an_install_that_cannot_be_written_is_cached_in_the_users_folder(package
     assert kernels(package / "home")
 
 
-def test_switched_off_compiling_is_told_at_import() -> None:
-    code = "import marrakech_env"
+def test_switched_off_compiling_is_told_at_the_first_import_of_a_kernel() -> None:
+    code = "import marrakech_env.batch"
     run = subprocess.run(
         [sys.executable, "-c", code],
         env={**os.environ, "NUMBA_DISABLE_JIT": "1"},

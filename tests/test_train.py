@@ -311,8 +311,9 @@ def test_ctrl_c_in_the_final_evaluation_tells_how_to_go_on(tmp_path):
     (folder / "config.json").write_text(json.dumps({**settings, "timesteps": 2048}))
     done = run([sys.executable, str(ROOT / "train.py"), "--resume", str(folder)])
     assert done.returncode == 0, done.stderr
-    words = ["evaluate.py", str(folder), "greedy", "--players", "2", "--rules", rules]
-    assert f"again: python {shlex.join(words)}\n" in done.stdout
+    words = ["evaluate.py", str(folder), "--field", "random,greedy,expectimax", "--players", "2"]
+    assert f"again: python {shlex.join(words)} --seed 4294967296 --games " in done.stdout
+    assert f" --rules {shlex.quote(rules)}\n" in done.stdout
 
 
 FULL_DISK = """

@@ -43,7 +43,8 @@ group `marrakech_env.agents` plays always. A name carries the version of the age
 `version`, 1 without one), which must grow whenever the agent plays differently.
 
 To measure an agent against this leaderboard as it stands, so that its rating can be compared with
-others measured so: `python evaluate.py my_agent.py:act --leaderboard --against leaderboard.json`.
+others measured so:
+`python evaluate.py my_agent.py:act --leaderboard --against docs/leaderboard.json`.
 The ratings of the entries are then held fixed."""
 
 
