@@ -229,7 +229,9 @@ class TDTrainer:
                 index = order[at : at + size]
                 margin, win = self._losses(inputs[index], taken[index], targets[index])
                 self._optimizer.zero_grad()
-                (settings.margin_loss * margin + win).backward()  # type: ignore[no-untyped-call]
+                # Any, because torch declares no types for `backward`.
+                loss: Any = settings.margin_loss * margin + win
+                loss.backward()
                 self._optimizer.step()
                 self._average()
                 totals += margin.item(), win.item()
