@@ -23,6 +23,7 @@ from dataclasses import dataclass
 from datetime import date
 from functools import partial
 from pathlib import Path
+from typing import Any
 
 import numba
 import numpy as np
@@ -121,7 +122,8 @@ class Row:
     def wanted(self) -> tuple[str, str]:
         """The columns of figures wanted."""
         form = "{:.2f} x C" if self.yardstick else self.form
-        return tuple("" if v is None else form.format(v) for v in (self.at_least, self.aim))  # type: ignore[return-value]
+        least, aim = ("" if v is None else form.format(v) for v in (self.at_least, self.aim))
+        return least, aim
 
     def verdict(self, value: float, ratio: float | None) -> str:
         """Which of the figures wanted is reached."""
@@ -134,9 +136,9 @@ class Row:
         return "yes" if sign * found >= sign * self.at_least else "BELOW"
 
 
-def one(name: str, source: str, form: str = "{:,.0f}/s", *wanted: float, **more: object) -> Row:
+def one(name: str, source: str, form: str = "{:,.0f}/s", *wanted: float, **more: Any) -> Row:
     """A row that shows one source."""
-    return Row(name, (source,), lambda f: f[source], form, *wanted, **more)  # type: ignore[arg-type]
+    return Row(name, (source,), lambda f: f[source], form, *wanted, **more)
 
 
 def quotient(name: str, over: str, under: str, *wanted: float) -> Row:
