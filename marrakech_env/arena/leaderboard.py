@@ -146,7 +146,11 @@ class Leaderboard:
         while table := choose(tables, seconds - used()):
             doing = _described(table)
             progress(used(), doing)
-            table.play(lambda games, doing=doing: progress(used(), doing))  # type: ignore[misc]
+
+            def tell(_: int, doing: str = doing) -> None:
+                progress(used(), doing)
+
+            table.play(tell)
 
     def standings(self) -> list[Standings]:
         """What is known now, for each number of players for which agents can meet."""
