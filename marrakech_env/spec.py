@@ -126,8 +126,9 @@ class RuleSet:
         for option in options:
             if option not in OPTIONS:
                 raise ValueError(f"unknown option {option!r}; known: {', '.join(OPTIONS)}")
+        values: dict[str, Any] = {**_preset_options(name, num_players), **options}
         return cls(
-            **{**_preset_options(name, num_players), **options},  # type: ignore[arg-type]
+            **values,  # checked there, one by one
             num_players=num_players,
             preset_name=name,
         )
