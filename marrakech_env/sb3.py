@@ -195,7 +195,9 @@ class MarrakechVecEnv(VecEnv):
 
     def get_images(self) -> Sequence[NDArray[np.uint8] | None]:
         """The pictures of all games, uint8 (height, width, 3), whatever the render mode."""
-        return [picture(state, "rgb_array") for state in self._seats.batch.states]  # type: ignore[misc]
+        from marrakech_env.render import render_rgb_array  # needs Pillow, so only here
+
+        return [render_rgb_array(state) for state in self._seats.batch.states]
 
     # ------------------------------------------------------------- one environment among the N
 
