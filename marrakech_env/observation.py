@@ -33,16 +33,10 @@ from marrakech_env.compile import kernel
 from marrakech_env.feature_kernels import fill_features
 from marrakech_env.features import FEATURES
 from marrakech_env.schema import MAX_MONEY_OF_ALL, Entry, Schema, offset_table
-from marrakech_env.spec import BOARD_SIZE, EAST, MAX_RUGS, NORTH, NUM_CELLS, SOUTH, WEST
-from marrakech_env.state import LAY, OVER, WALK, Int, Record, State, States, as_states
-from marrakech_env.stores import put_eight
-from marrakech_env.views import (
-    colour_of_slot,
-    half_turned,
-    num_slots,
-    row_of_bytes,
-    seat_after,
-)
+from marrakech_env.spec import BOARD_SIZE, MAX_RUGS, NUM_CELLS
+from marrakech_env.state import LAY, OVER, WALK, Bits, Int, Record, State, States, as_states
+from marrakech_env.stores import put_boards, put_number
+from marrakech_env.views import colour_of_slot, num_slots, seat_after
 
 IntArray = NDArray[np.int64]
 
@@ -181,102 +175,80 @@ def encode(
 
 # ------------------------------------------------------------------------------------ encoders
 
-_PLANES, _FLAT = offset_table(PLANES, planes=True), offset_table(PLANES)
-_MAX_PLANES = _PLANES["total"].max()
-_ONE, _ROW, _CELLS = np.uint64(1), np.uint64(BOARD_SIZE), np.uint64(NUM_CELLS)
+_FLAT_SIZES = offset_table(PLANES)["total"].copy()
+_PLANES_SIZES = NUM_CELLS * offset_table(PLANES, planes=True)["total"]
+_MAX_PLANES = _PLANES_SIZES.max() // NUM_CELLS
+_ONE, _CELLS = np.uint64(1), np.uint64(NUM_CELLS)
+_LINK_SHIFT = np.array([BOARD_SIZE, 0, 0, 1], np.uint64)
+"""By direction of the other half: how far a link's cell is from the cell where it is kept."""
 
 
 @kernel
-def _write_boards(state: Record, observer: Int, boards: NDArray[np.uint64], to: Any) -> None:
-    """Writes the planes by square as bitboards.
-
-    They are turned by half a turn where Assam looks south or west, so that he looks north or east.
-    """
+def _find_boards(state: Record, observer: Int, boards: NDArray[np.uint64]) -> Int:
+    """Writes the entries by square as bitboards, in the order of `PLANES`; returns how many."""
     slots = num_slots(state)
     for slot in range(slots):
         colour = colour_of_slot(state, observer, slot)
-        boards[to.colours + slot] = state.colour_boards[colour] if colour >= 0 else np.uint64(0)
-    east, south, assam = state.links_east, state.links_south, np.uint64(state.assam)
-    if state.facing >= SOUTH:
-        for slot in range(slots):
-            boards[to.colours + slot] = half_turned(boards[to.colours + slot])
-        # A link is kept at the western or northern half of a rug, which is now the other one.
-        east, south = half_turned(east) >> _ONE, half_turned(south) >> _ROW
-        assam = _CELLS - _ONE - assam
-    facing = np.int64(state.facing) & 1
-    boards[to.links + (NORTH - facing & 3)] = south << _ROW
-    boards[to.links + (EAST - facing & 3)] = east
-    boards[to.links + (SOUTH - facing & 3)] = south
-    boards[to.links + (WEST - facing & 3)] = east << _ONE
-    boards[to.assam] = _ONE << assam
+        boards[slot] = state.colour_boards[colour] if colour >= 0 else np.uint64(0)
+    east, south = state.links_east, state.links_south
+    for seen in range(4):
+        direction = seen + state.facing & 3
+        boards[slots + seen] = (east if direction & 1 else south) << _LINK_SHIFT[direction]
+    boards[slots + 4] = _ONE << np.uint64(state.assam)
+    return slots + 5
 
 
 @kernel
-def _write_numbers(state: Record, observer: Int, numbers: IntArray, to: Any) -> None:
-    """Writes the single numbers, at the places of their planes."""
+def _find_numbers(state: Record, observer: Int, numbers: IntArray) -> Int:
+    """Writes the other entries, in the order of `PLANES`; returns how many numbers."""
+    players, slots = np.int64(state.num_players), num_slots(state)
+    money, rugs = 1, 1 + players
+    eliminated = rugs + slots
+    turn = eliminated + players
     mover = np.int64(state.player) if state.phase != OVER else -1
-    numbers[to.facing_east_west] = np.int64(state.facing) & 1
-    for k in range(state.num_players):
+    numbers[0] = state.facing & 1
+    for k in range(players):
         seat = seat_after(state, observer, k)
-        numbers[to.money + k] = state.money[seat]
-        numbers[to.eliminated + k] = state.eliminated[seat]
-        numbers[to.turn + k] = seat == mover
-    for slot in range(num_slots(state)):
+        numbers[money + k] = state.money[seat]
+        numbers[eliminated + k] = state.eliminated[seat]
+        numbers[turn + k] = seat == mover
+    for slot in range(slots):
         colour = colour_of_slot(state, observer, slot)
-        numbers[to.rugs + slot] = state.rugs[colour] if colour >= 0 else 0
-    numbers[to.laying] = state.phase == LAY
-    numbers[to.walking] = state.phase == WALK
+        numbers[rugs + slot] = state.rugs[colour] if colour >= 0 else 0
+    numbers[turn + players] = state.phase == LAY
+    numbers[turn + players + 1] = state.phase == WALK
+    return turn + players + 2
 
 
 @kernel
-def _fill_planes(
-    states: States, games: IntArray, players: IntArray, out: NDArray[np.uint8]
+def _fill(
+    states: States,
+    games: IntArray,
+    players: IntArray,
+    out: NDArray[Any],
+    sizes: IntArray,
+    width: Bits,
 ) -> None:
+    """Writes observations of `sizes[P]` numbers: boards 49 wide, the other entries `width`."""
     boards, numbers = np.empty(_MAX_PLANES, np.uint64), np.empty(_MAX_PLANES, np.int64)
     for j in range(len(games)):
         state = states[games[j]]
         observer = players[games[j]] if players[games[j]] >= 0 else np.int64(state.player)
-        planes = _PLANES[state.num_players]
-        _write_boards(state, observer, boards, planes)
-        _write_numbers(state, observer, numbers, planes)
-        at = np.uint64(games[j] * planes.total) * _CELLS
-        east_is_up = state.facing & 1 == 1
-        for plane in range(planes.facing_east_west):
-            for row in range(BOARD_SIZE):
-                squares = row_of_bytes(boards[plane], east_is_up, row)
-                # The eighth byte, a 0, is overwritten by the next row.
-                put_eight(out, at + _ROW * np.uint64(row), squares)
-            at += _CELLS
-        for plane in range(planes.facing_east_west, planes.total):
-            value = np.uint8(min(numbers[np.uint64(plane)], MAX_PLANE_MONEY))
-            for cell in range(NUM_CELLS):
-                out[at + np.uint64(cell)] = value
-            at += _CELLS
+        at = np.uint64(games[j] * sizes[state.num_players])
+        count = _find_boards(state, observer, boards)
+        put_boards(out, at, boards, count, np.int64(state.facing))
+        at += _CELLS * np.uint64(count)
+        for k in range(_find_numbers(state, observer, numbers)):
+            put_number(out, at, numbers[k])
+            at += width
 
 
-@kernel
-def _fill_flat(
-    states: States, games: IntArray, players: IntArray, out: NDArray[np.float32]
-) -> None:
-    boards, numbers = np.empty(_MAX_PLANES, np.uint64), np.empty(_MAX_PLANES, np.int64)
-    for j in range(len(games)):
-        state = states[games[j]]
-        observer = players[games[j]] if players[games[j]] >= 0 else np.int64(state.player)
-        planes = _PLANES[state.num_players]
-        _write_boards(state, observer, boards, planes)
-        _write_numbers(state, observer, numbers, planes)
-        at = np.uint64(games[j] * _FLAT[state.num_players].total)
-        east_is_up = state.facing & 1 == 1
-        for plane in range(planes.facing_east_west):
-            for row in range(BOARD_SIZE):
-                squares = row_of_bytes(boards[plane], east_is_up, row)
-                for column in range(BOARD_SIZE):
-                    byte = np.uint8(squares >> np.uint64(8 * column))
-                    out[at + np.uint64(column)] = np.float32(byte)
-                at += _ROW
-        for plane in range(planes.facing_east_west, planes.total):
-            out[at] = np.float32(numbers[plane])
-            at += _ONE
+def _fill_planes(states: States, games: IntArray, players: IntArray, out: NDArray[Any]) -> None:
+    _fill(states, games, players, out, _PLANES_SIZES, _CELLS)
+
+
+def _fill_flat(states: States, games: IntArray, players: IntArray, out: NDArray[Any]) -> None:
+    _fill(states, games, players, out, _FLAT_SIZES, _ONE)
 
 
 FORMS: Final = {

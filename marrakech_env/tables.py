@@ -112,6 +112,16 @@ DIE_FACES: Final = _frozen(np.array(DIE, np.int8))
 """int8 (6,): the faces of the die."""
 
 
+def _build_shown() -> NDArray[np.uint8]:
+    """`shown[facing, square]`: the cell at a square of the board as Assam sees it."""
+    cells = np.arange(NUM_CELLS, dtype=np.uint8).reshape(BOARD_SIZE, BOARD_SIZE)
+    return np.array([np.rot90(cells, facing).ravel() for facing in range(4)])
+
+
+SHOWN_CELL: Final = _frozen(_build_shown())
+"""uint8 (4, 49): the cells in rows from the upper left, the board turned so that a facing is up."""
+
+
 # The legality of all 12 placements asks whether the two cells of each are joined by a link. Seen
 # from Assam's cell c, the 6 placements that lie east-west have their western cell at c-8, c-7,
 # c-2, c+1, c+6, c+7, and the 6 that lie north-south their northern one at c-14, c-8, c-6, c-1,

@@ -8,41 +8,7 @@ from __future__ import annotations
 import numpy as np
 
 from marrakech_env.compile import kernel
-from marrakech_env.spec import BOARD_SIZE, NUM_CELLS
-from marrakech_env.state import SINGLE, Bits, Int, Record
-
-_LAST, _SIZE = np.uint64(BOARD_SIZE - 1), np.uint64(BOARD_SIZE)
-_ROW = np.uint64((1 << BOARD_SIZE) - 1)
-_COLUMN = np.uint64(sum(1 << (BOARD_SIZE * k) for k in range(BOARD_SIZE)))
-# Multiplied so, the bits of a row, 1 apart, or those of a column, 7 apart, come to lie 8 apart.
-# Every bit of the product has one source only, so nothing is carried.
-_SPREAD_ROW = _COLUMN
-_SPREAD_COLUMN = _ROW
-_BYTES = np.uint64(sum(1 << (8 * k) for k in range(BOARD_SIZE)))
-_LOW_HALVES = np.array(
-    [sum(1 << k for k in range(64) if not k >> step & 1) for step in range(6)], np.uint64
-)
-
-
-@kernel
-def half_turned(bits: Bits) -> Bits:
-    """A bitboard turned by half a turn: its 49 bits in reverse order."""
-    for step in range(len(_LOW_HALVES)):
-        width, low = np.uint64(1 << step), _LOW_HALVES[step]
-        bits = (bits >> width & low) | (bits & low) << width
-    return bits >> np.uint64(64 - NUM_CELLS)
-
-
-@kernel
-def row_of_bytes(bits: Bits, east_is_up: bool, row: Int) -> Bits:
-    """A row of a board, turned so that north or east is up.
-
-    Returns:
-        Its squares from the left in 7 bytes of 0 or 1, the leftmost lowest; the eighth is 0.
-    """
-    if east_is_up:
-        return ((bits >> (_LAST - np.uint64(row)) & _COLUMN) * _SPREAD_COLUMN) & _BYTES
-    return ((bits >> _SIZE * np.uint64(row) & _ROW) * _SPREAD_ROW) & _BYTES
+from marrakech_env.state import SINGLE, Int, Record
 
 
 @kernel
