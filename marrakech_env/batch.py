@@ -5,6 +5,8 @@ Legend: `B` games, `P` players, `A` = 15 actions.
 
 from __future__ import annotations
 
+import functools
+from collections.abc import Callable
 from typing import Any, Final
 
 import numpy as np
@@ -12,7 +14,7 @@ from numpy.typing import NDArray
 
 from marrakech_env import chance, game
 from marrakech_env.actions import NUM_ACTIONS
-from marrakech_env.compile import kernel
+from marrakech_env.compile import kernel, machine_code
 from marrakech_env.notation import parse_start
 from marrakech_env.observation import Form, find_form
 from marrakech_env.spec import RuleSet, resolve_rules, whole_number
@@ -89,6 +91,16 @@ class Batch:
         self.final_scores = np.zeros((games, players), np.int64)
         self.final_shares = np.zeros((games, players), np.float64)
         self.final_states: States = np.zeros(games, STATE)
+        self._arrays = (  # as `_step_games` takes them
+            self.states,
+            self._start,
+            self._clocks,
+            self.action_mask,
+            self.done,
+            self.final_scores,
+            self.final_shares,
+            self.final_states,
+        )
         self.reset(seed=self.seed)
 
     @property
@@ -148,20 +160,11 @@ class Batch:
         Raises:
             ValueError: As `step`.
         """
+        if games is not self._all:
+            games = np.ascontiguousarray(games, np.int64)
         if not _is_int64(actions, games):
             actions = self.check_actions(actions, games)
-        bad = _step_games(
-            self.states,
-            games,
-            actions,
-            self._start,
-            self._clocks,
-            self.action_mask,
-            self.done,
-            self.final_scores,
-            self.final_shares,
-            self.final_states,
-        )
+        bad = _step_code()(*self._arrays, games, actions)
         if bad >= 0:
             raise ValueError(self._describe_illegal(int(games[bad]), actions[bad]))
         if self.form is not None and self.observation is not None:
@@ -260,11 +263,16 @@ def _fill_rolls(clocks: NDArray[np.void], games: IntArray, rolls: IntArray) -> N
         rolls[j] = chance.next_roll(clocks[games[j]])
 
 
+@functools.cache
+def _step_code() -> Callable[..., Int]:
+    """`_step_games` for the arrays of any batch: their types are always the same."""
+    one = Batch(1)
+    return machine_code(_step_games, *one._arrays, one._all, one._all)
+
+
 @kernel
 def _step_games(
     states: States,
-    games: IntArray,
-    actions: IntArray,
     template: States,
     clocks: NDArray[np.void],
     mask: NDArray[np.bool_],
@@ -272,6 +280,8 @@ def _step_games(
     scores: IntArray,
     shares: NDArray[np.float64],
     final_states: States,
+    games: IntArray,
+    actions: IntArray,
 ) -> Int:
     """One decision in each listed game, in place; draws chance, starts finished games anew.
 
