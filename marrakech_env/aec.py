@@ -9,7 +9,8 @@ them costs several times as much as the rules.
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import functools
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import numpy as np
@@ -20,7 +21,7 @@ from pettingzoo.utils.env import AECEnv, AECIterable
 
 from marrakech_env import chance, game, rules
 from marrakech_env.actions import NUM_ACTIONS
-from marrakech_env.compile import kernel
+from marrakech_env.compile import kernel, machine_code
 from marrakech_env.notation import format_position, parse_start, position_option
 from marrakech_env.observation import find_form
 from marrakech_env.render.mode import RENDER_MODES, Picture, checked_render_mode, picture
@@ -192,7 +193,7 @@ class RawEnv(AECEnv[str, Observation, int]):  # type: ignore[misc]  # no stubs
         mask = np.empty(NUM_ACTIONS, np.int8)
         following = _ILLEGAL
         if number is not None and 0 <= number < NUM_ACTIONS:
-            following = _step(self._states, self._clocks, number, mask)
+            following = _step_code()(self._states, self._clocks, number, mask)
         actor = self.agent_selection
         if following == mover:
             self.infos[actor] = {"action_mask": mask}
@@ -268,7 +269,7 @@ class RawEnv(AECEnv[str, Observation, int]):  # type: ignore[misc]  # no stubs
         """What an agent sees now, whoever is to act: `observation` and `action_mask`."""
         info = self.infos.get(agent) or _no_action()  # a drained agent has no info any more
         observation = np.empty(self._shape, self.observation_form.dtype)
-        self.observation_form.fill(self._states, _GAME_0, self._seats[agent], observation[None])
+        self.observation_form.fill(self._states, _GAME_0, self._seats[agent], observation)
         return {"observation": observation, "action_mask": info["action_mask"]}
 
     def state(self) -> NDArray[Any]:
@@ -384,6 +385,13 @@ _SET_BY_RESET: Final = (
 def _no_action() -> dict[str, NDArray[np.int8]]:
     """The info of an agent that is not to act, terminated ones included."""
     return {"action_mask": np.zeros(NUM_ACTIONS, np.int8)}
+
+
+@functools.cache
+def _step_code() -> Callable[..., Int]:
+    """`_step` for the arrays of any environment: their types are always the same."""
+    mask = np.zeros(NUM_ACTIONS, np.int8)
+    return machine_code(_step, np.zeros(1, STATE), np.zeros(1, chance.CLOCK), 0, mask)
 
 
 @kernel

@@ -21,6 +21,7 @@ upper left and lower right where it is 1.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -29,12 +30,12 @@ import numpy as np
 from gymnasium.spaces import Box
 from numpy.typing import ArrayLike, NDArray
 
-from marrakech_env.compile import kernel
+from marrakech_env.compile import kernel, machine_code
 from marrakech_env.feature_kernels import fill_features
 from marrakech_env.features import FEATURES
 from marrakech_env.schema import MAX_MONEY_OF_ALL, Entry, Schema, offset_table
 from marrakech_env.spec import BOARD_SIZE, MAX_RUGS, NUM_CELLS
-from marrakech_env.state import LAY, OVER, WALK, Bits, Int, Record, State, States, as_states
+from marrakech_env.state import LAY, OVER, STATE, WALK, Bits, Int, Record, State, States, as_states
 from marrakech_env.stores import put_boards, put_number
 from marrakech_env.views import colour_of_slot, num_slots, seat_after
 
@@ -243,12 +244,20 @@ def _fill(
             at += width
 
 
+@functools.cache
+def _fill_code(dtype: type[np.generic]) -> Callable[..., None]:
+    """`_fill` for an `out` of a dtype; the types of the other arrays are always the same."""
+    games = np.zeros(0, np.int64)
+    out = np.zeros(0, dtype)
+    return machine_code(_fill, np.zeros(0, STATE), games, games, out, _FLAT_SIZES, _ONE)
+
+
 def _fill_planes(states: States, games: IntArray, players: IntArray, out: NDArray[Any]) -> None:
-    _fill(states, games, players, out, _PLANES_SIZES, _CELLS)
+    _fill_code(np.uint8)(states, games, players, out, _PLANES_SIZES, _CELLS)
 
 
 def _fill_flat(states: States, games: IntArray, players: IntArray, out: NDArray[Any]) -> None:
-    _fill(states, games, players, out, _FLAT_SIZES, _ONE)
+    _fill_code(np.float32)(states, games, players, out, _FLAT_SIZES, _ONE)
 
 
 FORMS: Final = {
