@@ -185,23 +185,14 @@ _LINK_SHIFT = np.array([BOARD_SIZE, 0, 0, 1], np.uint64)
 
 
 @kernel
-def _find_boards(state: Record, observer: Int, boards: NDArray[np.uint64]) -> Int:
-    """Writes the entries by square as bitboards, in the order of `PLANES`; returns how many."""
-    slots = num_slots(state)
-    for slot in range(slots):
-        colour = colour_of_slot(state, observer, slot)
-        boards[slot] = state.colour_boards[colour] if colour >= 0 else np.uint64(0)
-    east, south = state.links_east, state.links_south
-    for seen in range(4):
-        direction = seen + state.facing & 3
-        boards[slots + seen] = (east if direction & 1 else south) << _LINK_SHIFT[direction]
-    boards[slots + 4] = _ONE << np.uint64(state.assam)
-    return slots + 5
+def _find(
+    state: Record, observer: Int, boards: NDArray[np.uint64], numbers: IntArray
+) -> tuple[Int, Int]:
+    """Writes the entries by square as bitboards, and the others as numbers, as `PLANES` has them.
 
-
-@kernel
-def _find_numbers(state: Record, observer: Int, numbers: IntArray) -> Int:
-    """Writes the other entries, in the order of `PLANES`; returns how many numbers."""
+    Returns:
+        How many bitboards and how many numbers.
+    """
     players, slots = np.int64(state.num_players), num_slots(state)
     money, rugs = 1, 1 + players
     eliminated = rugs + slots
@@ -209,16 +200,22 @@ def _find_numbers(state: Record, observer: Int, numbers: IntArray) -> Int:
     mover = np.int64(state.player) if state.phase != OVER else -1
     numbers[0] = state.facing & 1
     for k in range(players):
-        seat = seat_after(state, observer, k)
+        seat = np.uint64(seat_after(state, observer, k))
         numbers[money + k] = state.money[seat]
         numbers[eliminated + k] = state.eliminated[seat]
-        numbers[turn + k] = seat == mover
-    for slot in range(slots):
-        colour = colour_of_slot(state, observer, slot)
-        numbers[rugs + slot] = state.rugs[colour] if colour >= 0 else 0
+        numbers[turn + k] = np.int64(seat) == mover
     numbers[turn + players] = state.phase == LAY
     numbers[turn + players + 1] = state.phase == WALK
-    return turn + players + 2
+    for slot in range(slots):
+        colour = colour_of_slot(state, observer, slot)
+        boards[slot] = state.colour_boards[colour] if colour >= 0 else np.uint64(0)
+        numbers[rugs + slot] = state.rugs[colour] if colour >= 0 else 0
+    east, south = state.links_east, state.links_south
+    for seen in range(4):
+        direction = seen + state.facing & 3
+        boards[slots + seen] = (east if direction & 1 else south) << _LINK_SHIFT[direction]
+    boards[slots + 4] = _ONE << np.uint64(state.assam)
+    return slots + 5, turn + players + 2
 
 
 @kernel
@@ -236,10 +233,10 @@ def _fill(
         state = states[games[j]]
         observer = players[games[j]] if players[games[j]] >= 0 else np.int64(state.player)
         at = np.uint64(games[j] * sizes[state.num_players])
-        count = _find_boards(state, observer, boards)
-        put_boards(out, at, boards, count, np.int64(state.facing))
-        at += _CELLS * np.uint64(count)
-        for k in range(_find_numbers(state, observer, numbers)):
+        num_boards, num_numbers = _find(state, observer, boards, numbers)
+        put_boards(out, at, boards, num_boards, np.int64(state.facing))
+        at += _CELLS * np.uint64(num_boards)
+        for k in range(num_numbers):
             put_number(out, at, numbers[k])
             at += width
 
