@@ -222,7 +222,7 @@ FAULTS = [
         ),
         (
             "the player to move is shown by seat, not from the observer on",
-            "numbers[turn + k] = seat == mover",
+            "numbers[turn + k] = np.int64(seat) == mover",
             "numbers[turn + k] = k == mover",
         ),
         (
