@@ -24,6 +24,7 @@ from . import policies, ppo
 from .league import League, read_mixture
 from .learner import Learner
 from .networks import Weights
+from .teacher import Teacher
 
 
 @dataclass(frozen=True)
@@ -37,6 +38,9 @@ class PPOSettings:
     hardness: float = 2.0
     """How much more often the agent meets who is hard for it: the weights are multiplied by the
     part of the games that it does not win, to this power. 0: the weights as they are given."""
+    teacher: str | None = None
+    """An agent whose choices are imitated besides, for example value (which then looks one turn
+    ahead): name, path or module:attr."""
     past_versions: int = 6
     """How many past versions stay in the league, the newest ones."""
     observation: Literal["features", "flat", "planes"] = "features"
@@ -110,6 +114,9 @@ class PPOLearner(Learner):
         self._rule_set = resolve_rules(rules, num_players)
         mixture = read_mixture(settings.opponents, num_players)
         self._league = League(mixture, num_players, settings.hardness, settings.past_versions)
+        self._teacher = None
+        if settings.teacher is not None:
+            self._teacher = Teacher(settings.teacher, num_players, seed)
         self._env = self._make_env(settings.num_envs)
         self._learning_rate = settings.learning_rate
         # Masked distributions are checked at every decision otherwise, a tenth of the time.
@@ -178,6 +185,11 @@ class PPOLearner(Learner):
         round_size = self._settings.num_envs * self._settings.num_steps
         watcher = _Watcher(self._league)
         self._model.learn(round_size, watcher, reset_num_timesteps=False)
+        if self._teacher is not None:
+            loss = self._teacher.teach(
+                self._model, watcher.states[:-1], self._settings.epochs, self._settings.batch_size
+            )
+            self._model.logger.record("train/teacher_loss", loss)
         self._average(self.steps // round_size)
         for what, values in (("share", self._league.shares()), ("weight", self._league.weights())):
             for name, value in values.items():
