@@ -248,7 +248,7 @@ def main(config: Config) -> None:
         if run is None:
             run = new_run(config)
         else:
-            restore(learner, run)
+            run.restore(learner.restore)
     except (ValueError, OSError) as error:
         sys.exit(f"train.py: {error}")
     say(f"run folder: {run.path}")
@@ -302,22 +302,6 @@ def continued(given: Config) -> tuple[Config, RunFolder]:
     except (TypeError, KeyError) as error:
         raise ValueError(f"{given.resume} is of another version of train.py: {error}") from error
     return config, run
-
-
-def restore(learner: Learner, run: RunFolder) -> None:
-    """Puts a learner to the checkpoint of a run, if there is one.
-
-    Raises:
-        ValueError: The checkpoint is of another learner.
-    """
-    if run.checkpoint is not None:
-        try:
-            learner.restore(run.checkpoint)
-        except (KeyError, RuntimeError, TypeError, ValueError) as error:
-            raise ValueError(
-                f"the checkpoint in {run.path} does not fit its config.json or this version of "
-                f"train.py: {type(error).__name__}: {error}"
-            ) from error
 
 
 def changed_options(given: Any, usual: Any, prefix: str = "") -> list[str]:

@@ -127,6 +127,21 @@ class RunFolder:
             raise ValueError(f"cannot resume {path}: {type(error).__name__}: {error}") from error
         return run
 
+    def restore(self, restore: Callable[[dict[str, Any]], None]) -> None:
+        """Puts a learner to the checkpoint, if there is one, by its own `restore`.
+
+        Raises:
+            ValueError: The checkpoint is of another learner.
+        """
+        if self.checkpoint is not None:
+            try:
+                restore(self.checkpoint)
+            except (KeyError, RuntimeError, TypeError, ValueError) as error:
+                raise ValueError(
+                    f"the checkpoint in {self.path} does not fit its config.json or this version "
+                    f"of train.py: {type(error).__name__}: {error}"
+                ) from error
+
     def keep_version(self, save: Callable[[Path], None], steps: int) -> None:
         """Keeps the agent of now as a past version.
 
