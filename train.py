@@ -8,7 +8,7 @@
 Everything of a run lies in its folder runs/NAME: config.json, metrics.csv with learning_curve.png,
 checkpoint.pt for --resume, tensorboard/, past/ with earlier versions of the agent, and in the end
 the model (model.json with its weights) and evaluation.json. `python evaluate.py runs/NAME greedy`
-measures it again. The two algorithms stand in agents/learners.py.
+measures it again. The two algorithms are agents/ppo_learner.py and agents/value_learner.py.
 """
 
 from __future__ import annotations
@@ -34,9 +34,11 @@ try:
     )
     from stable_baselines3.common.logger import configure
 
-    from marrakech_agents.learners import Learner, PPOLearner, PPOSettings, ValueLearner
+    from marrakech_agents.learner import Learner
+    from marrakech_agents.ppo_learner import PPOLearner, PPOSettings
     from marrakech_agents.runs import RunFolder
     from marrakech_agents.td import Settings
+    from marrakech_agents.value_learner import ValueLearner
     from marrakech_env import arena
     from marrakech_env.arena.report import print_result, write_json
 except ModuleNotFoundError as error:
@@ -44,6 +46,8 @@ except ModuleNotFoundError as error:
 
 OPPONENTS = ("random", "greedy", "expectimax")
 """Whom the trained agent is measured against."""
+MINUTES = 5.0
+"""How long to train where nothing is said."""
 OUTPUT = Console(width=None if sys.stdout.isatty() else 110)  # a log folds no names
 
 
@@ -52,10 +56,11 @@ class Config:
     """Train an agent for Marrakech, then measure it."""
 
     algorithm: Literal["ppo", "value"] = "ppo"
-    """ppo: MaskablePPO against a mixture of opponents. value: a value network that learns from
+    """ppo: MaskablePPO against a league of opponents. value: a value network that learns from
     self-play and plays with one turn of lookahead."""
-    minutes: float = 5.0
-    """Training time in minutes, evaluations on the way included."""
+    minutes: float | None = None
+    """Training time in minutes, evaluations on the way included; 5.0 where neither this nor
+    --timesteps or --games is given."""
     timesteps: int | None = None
     """Decisions of the agent to learn from, instead of --minutes (ppo only)."""
     games: int | None = None
@@ -106,14 +111,14 @@ def check(config: Config) -> None:
         if algorithm != config.algorithm:
             raise ValueError(f"{flag(name)} is an option of --algorithm {algorithm} only")
     length = "timesteps" if config.algorithm == "ppo" else "games"
-    if getattr(config, length) is not None and config.minutes != Config.minutes:
+    if getattr(config, length) is not None and config.minutes is not None:
         raise ValueError(f"give either --minutes or {flag(length)}")
     lowest = {length: 1, "evaluation_deals": 1, "final_deals": 1, "workers": 1}
     for name, least in {**lowest, "evaluations": 0, "checkpoint_minutes": 0}.items():
         value = getattr(config, name)
         if value is not None and not value >= least:
             raise ValueError(f"{flag(name)} must be at least {least}, not {value}")
-    if not config.minutes > 0:
+    if config.minutes is not None and not config.minutes > 0:
         raise ValueError(f"--minutes must be above 0, not {config.minutes}")
     if not 0 <= config.seed < 2**32:
         raise ValueError(f"--seed must be 0..{2**32 - 1}, not {config.seed}")
@@ -141,7 +146,6 @@ class Training:
         self.run = run
         self.learner = learner
         self.bar = bar
-        self.task = bar.add_task("training", total=1.0, note="")
         self.logger = configure(str(run.path / "tensorboard"), ["tensorboard"])
         self.learner.prepare(self.logger)
         if run.checkpoint is not None:
@@ -151,6 +155,9 @@ class Training:
             )
         self.state = learner.state()
         self.started = self.last_checkpoint = time.monotonic()
+        self.task = bar.add_task("training", total=1.0, note="")
+        bar.update(self.task, completed=self.done)
+        bar.tasks[self.task].start_time = bar.get_time() - run.elapsed
 
     @property
     def elapsed(self) -> float:
@@ -163,7 +170,7 @@ class Training:
         length = self.config.timesteps or self.config.games
         if length is not None:
             return min(1.0, float(self.learner.steps) / length)
-        return min(1.0, self.elapsed / (60 * self.config.minutes))
+        return min(1.0, self.elapsed / (60 * (self.config.minutes or MINUTES)))
 
     def learn(self) -> None:
         """Goes on to the end, or to a Ctrl-C: then the last whole round is kept."""
@@ -241,7 +248,7 @@ def main(config: Config) -> None:
         if run is None:
             run = new_run(config)
         else:
-            restore(learner, run)
+            run.restore(learner.restore)
     except (ValueError, OSError) as error:
         sys.exit(f"train.py: {error}")
     say(f"run folder: {run.path}")
@@ -254,6 +261,8 @@ def main(config: Config) -> None:
             training.learn()
             bar.update(training.task, completed=1.0)
         learner.save(run.path)
+        if summary := learner.summary():
+            say(summary)
         measure(run, config)
     except KeyboardInterrupt:
         sys.exit(f"\nstopped; go on with: {go_on}")
@@ -293,22 +302,6 @@ def continued(given: Config) -> tuple[Config, RunFolder]:
     except (TypeError, KeyError) as error:
         raise ValueError(f"{given.resume} is of another version of train.py: {error}") from error
     return config, run
-
-
-def restore(learner: Learner, run: RunFolder) -> None:
-    """Puts a learner to the checkpoint of a run, if there is one.
-
-    Raises:
-        ValueError: The checkpoint is of another learner.
-    """
-    if run.checkpoint is not None:
-        try:
-            learner.restore(run.checkpoint)
-        except (KeyError, RuntimeError, TypeError, ValueError) as error:
-            raise ValueError(
-                f"the checkpoint in {run.path} does not fit its config.json or this version of "
-                f"train.py: {type(error).__name__}: {error}"
-            ) from error
 
 
 def changed_options(given: Any, usual: Any, prefix: str = "") -> list[str]:

@@ -4,10 +4,12 @@
 
 `scorer`, for `features`: what an observation says of one steering or one placement goes through the
 same small network for all 3 steerings, and another for all 12 placements, together with a summary
-of everything else. What is learned of one placement so holds for all of them (see
+of the whole observation. What is learned of one placement so holds for all of them. A number for
+each action that is read from the summary directly is added: it knows where the actions lie (see
 docs/training.md).
 
-Legend: `B` games, `F` numbers of a flat observation, `A` = 15 actions, `H`, `K` hidden units.
+Legend: `B` games, `F` numbers of a flat observation, `A` = 15 actions, `H` hidden units, `U` units
+of the summary.
 """
 
 from __future__ import annotations
@@ -31,16 +33,13 @@ _STEERING_PARTS: Final = ("ahead", "ruin", "steer")
 _PLACEMENT_PARTS: Final = ("lay",)
 
 
-def action_parts(
-    num_players: int,
-) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Where `features` speaks of what.
+def action_parts(num_players: int) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Where `features` speaks of single actions.
 
     Returns:
-        int64 (3, S): the numbers about each steering; int64 (12, L): those about each placement;
-        int64 (G,): all others.
+        int64 (3, S): the numbers about each steering; int64 (12, L): those about each placement.
     """
-    steerings, placements, others = [], [], []
+    steerings, placements = [], []
     for entry in FEATURES.entries:
         part = FEATURES.part(entry.name, num_players)
         numbers = np.arange(part.start, part.stop)
@@ -51,9 +50,7 @@ def action_parts(
             steerings.append(numbers.reshape(-1, NUM_STEERINGS).T)
         elif kind in _PLACEMENT_PARTS:  # by seat, then placement
             placements.append(numbers.reshape(-1, NUM_PLACEMENTS).T)
-        else:
-            others.append(numbers)
-    return np.hstack(steerings), np.hstack(placements), np.concatenate(others)
+    return np.hstack(steerings), np.hstack(placements)
 
 
 def network(kind: str, num_players: int, size: int, weights: Weights) -> Network:
@@ -142,29 +139,31 @@ def _mlp(num_players: int, size: int, layers: _Layers) -> Network:
 
 
 def _scorer(num_players: int, size: int, layers: _Layers) -> Network:
-    """`state.0` (G, H), `state.1` (H, H), and for `steer` and `lay` the layers of `_head`."""
-    steerings, placements, others = action_parts(num_players)
-    first = layers.layer("state.0", len(others))
-    hidden = layers.width("state.0")
-    second = layers.layer("state.1", hidden, hidden)
-    steer = _head("steer", steerings.shape[1], hidden, layers)
-    lay = _head("lay", placements.shape[1], hidden, layers)
+    """`state.0` (F, U), `state.1` (U, U), `direct` (U, A), and for `steer` and `lay` a `_head`."""
+    steerings, placements = action_parts(num_players)
+    first = layers.layer("state.0", size)
+    summary = layers.width("state.0")
+    second = layers.layer("state.1", summary, summary)
+    direct = layers.layer("direct", summary, NUM_ACTIONS)
+    steer = _head("steer", steerings.shape[1], summary, layers)
+    lay = _head("lay", placements.shape[1], summary, layers)
     layers.finish()
 
     def run(values: NDArray[np.float32]) -> NDArray[np.float32]:
-        state = _relu(second(_relu(first(values[:, others]))))
+        state = _relu(second(_relu(first(values))))
         scores = [steer(values[:, steerings], state), lay(values[:, placements], state)]
-        return np.concatenate(scores, axis=1)
+        return np.concatenate(scores, axis=1) + direct(state)
 
     return run
 
 
 def _head(
-    name: str, inputs: int, hidden: int, layers: _Layers
+    name: str, inputs: int, summary: int, layers: _Layers
 ) -> Callable[[NDArray[np.float32], NDArray[np.float32]], NDArray[np.float32]]:
-    """Scores N actions from what is said of each (B, N, inputs) and the summary (B, H)."""
-    own = layers.layer(f"{name}.own", inputs, hidden)
-    state_weight = layers.weight(f"{name}.state", hidden, hidden)
+    """Scores N actions from what is said of each (B, N, inputs) and the summary (B, U)."""
+    own = layers.layer(f"{name}.own", inputs)
+    hidden = layers.width(f"{name}.own")
+    state_weight = layers.weight(f"{name}.state", summary, hidden)
     middle = layers.layer(f"{name}.0", hidden)
     last = layers.layer(f"{name}.1", layers.width(f"{name}.0"), 1)
 

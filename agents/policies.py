@@ -24,26 +24,28 @@ SMALL_START: Final = 0.01
 class ActionScorer(nn.Module):
     """`networks`' scorer for the policy, and a dense network for the value of the state."""
 
-    def __init__(self, num_players: int, size: int, hidden: int, value_hidden: int) -> None:
+    def __init__(
+        self, num_players: int, size: int, hidden: int, summary: int, value_hidden: int
+    ) -> None:
         """Makes the layers.
 
         Args:
             num_players: P.
             size: F.
-            hidden: Units of the summary and of the first layer of each head; half in the second.
+            hidden: Units of the first layer of each head; half in the second.
+            summary: Units of each of the two layers of the summary.
             value_hidden: Units of each of the two hidden layers of the value network.
         """
         super().__init__()
         self.steerings: torch.Tensor
         self.placements: torch.Tensor
-        self.others: torch.Tensor
-        steerings, placements, others = action_parts(num_players)
+        steerings, placements = action_parts(num_players)
         self.register_buffer("steerings", torch.as_tensor(steerings), persistent=False)
         self.register_buffer("placements", torch.as_tensor(placements), persistent=False)
-        self.register_buffer("others", torch.as_tensor(others), persistent=False)
-        self.state = nn.ModuleList([nn.Linear(len(others), hidden), nn.Linear(hidden, hidden)])
-        self.steer = _Head(steerings.shape[1], hidden)
-        self.lay = _Head(placements.shape[1], hidden)
+        self.state = nn.ModuleList([nn.Linear(size, summary), nn.Linear(summary, summary)])
+        self.steer = _Head(steerings.shape[1], hidden, summary)
+        self.lay = _Head(placements.shape[1], hidden, summary)
+        self.direct = nn.Linear(summary, NUM_ACTIONS)
         self.value = nn.Sequential(
             nn.Linear(size, value_hidden),
             nn.Tanh(),
@@ -59,12 +61,13 @@ class ActionScorer(nn.Module):
 
     def forward_actor(self, features: torch.Tensor) -> torch.Tensor:
         """Logits (B, A)."""
-        state = features[:, self.others]
+        state = features
         for layer in self.state:
             state = torch.relu(layer(state))
         steer = self.steer(features[:, self.steerings], state)
         lay = self.lay(features[:, self.placements], state)
-        return torch.cat([steer, lay], dim=1)
+        logits: torch.Tensor = torch.cat([steer, lay], dim=1) + self.direct(state)
+        return logits
 
     def forward_critic(self, features: torch.Tensor) -> torch.Tensor:
         """What the value is read from: (B, value_hidden)."""
@@ -75,10 +78,10 @@ class ActionScorer(nn.Module):
 class _Head(nn.Module):
     """Scores actions from what is said of each and a summary of the state."""
 
-    def __init__(self, inputs: int, hidden: int) -> None:
+    def __init__(self, inputs: int, hidden: int, summary: int) -> None:
         super().__init__()
         self.own = nn.Linear(inputs, hidden)
-        self.state = nn.Linear(hidden, hidden, bias=False)
+        self.state = nn.Linear(summary, hidden, bias=False)
         self.layers = nn.ModuleList([nn.Linear(hidden, hidden // 2), nn.Linear(hidden // 2, 1)])
 
     def forward(self, actions: torch.Tensor, state: torch.Tensor) -> torch.Tensor:
@@ -92,22 +95,28 @@ class ScorerPolicy(MaskableActorCriticPolicy):
     """An actor-critic policy around `ActionScorer`, for the observation `features`."""
 
     def __init__(
-        self, *args: Any, num_players: int, hidden: int, value_hidden: int, **kwargs: Any
+        self,
+        *args: Any,
+        num_players: int,
+        hidden: int,
+        summary: int,
+        value_hidden: int,
+        **kwargs: Any,
     ) -> None:
         """As MaskableActorCriticPolicy, with the arguments of `ActionScorer`."""
-        self._sizes = num_players, hidden, value_hidden
+        self._num_players = num_players
+        self._sizes = hidden, summary, value_hidden
         super().__init__(*args, **kwargs)
 
     def _build_mlp_extractor(self) -> None:
-        num_players, hidden, value_hidden = self._sizes
-        extractor: Any = ActionScorer(num_players, self.features_dim, hidden, value_hidden)
+        extractor: Any = ActionScorer(self._num_players, self.features_dim, *self._sizes)
         self.mlp_extractor = extractor  # SB3 wants its own class, and only asks for these methods
 
     def _build(self, lr_schedule: Any) -> None:
         super()._build(lr_schedule)
         scorer: Any = self.mlp_extractor
-        for head in (scorer.steer, scorer.lay):
-            nn.init.orthogonal_(head.layers[1].weight, SMALL_START)
+        for layer in (scorer.steer.layers[1], scorer.lay.layers[1], scorer.direct):
+            nn.init.orthogonal_(layer.weight, SMALL_START)
         self.action_net = nn.Identity()  # the scores are the logits
         make_optimizer: Any = self.optimizer_class
         self.optimizer = make_optimizer(
@@ -120,6 +129,7 @@ def export(policy: Any) -> tuple[str, dict[str, NDArray[np.float32]]]:
     if isinstance(policy, ScorerPolicy):
         scorer: Any = policy.mlp_extractor
         layers = {f"state.{index}": layer for index, layer in enumerate(scorer.state)}
+        layers["direct"] = scorer.direct
         for name, head in (("steer", scorer.steer), ("lay", scorer.lay)):
             layers |= {f"{name}.own": head.own, f"{name}.state": head.state}
             layers |= {f"{name}.{index}": layer for index, layer in enumerate(head.layers)}

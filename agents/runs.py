@@ -7,12 +7,14 @@ checkpoint holds tensors and plain values only, so that reading one runs no code
 from __future__ import annotations
 
 import csv
+import errno
 import io
 import json
 import os
+import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import IO, Any
 
 PAST = "past"
 """Name of the folder of past versions."""
@@ -35,8 +37,39 @@ def write_atomically(path: Path, data: bytes) -> None:
         temporary.unlink(missing_ok=True)
 
 
+class BusyError(ValueError):
+    """Another process trains in the folder."""
+
+
+def lock(folder: Path) -> IO[bytes]:
+    """Locks a folder for this process, as long as the file that is returned is open.
+
+    The system frees the lock when the process ends, however it ends. Where a file system knows no
+    locks, the folder stays unlocked.
+
+    Raises:
+        BusyError: Another process holds the lock.
+        OSError: The folder cannot be written.
+    """
+    file = open(folder / ".lock", "ab")  # noqa: SIM115 - it stays open
+    try:
+        if sys.platform == "win32":
+            import msvcrt
+
+            msvcrt.locking(file.fileno(), msvcrt.LK_NBLCK, 1)
+        else:
+            import fcntl
+
+            fcntl.flock(file, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        if error.errno in (errno.EACCES, errno.EAGAIN):
+            file.close()
+            raise BusyError(f"{folder} is in use: another process is training there") from error
+    return file
+
+
 class RunFolder:
-    """What a run keeps on disk.
+    """What a run keeps on disk, locked for this process.
 
     Attributes:
         path: The folder.
@@ -48,8 +81,9 @@ class RunFolder:
     """
 
     def __init__(self, path: Path, settings: dict[str, Any]) -> None:
-        """Describes a folder; `create` and `open` make and read one."""
+        """Locks and describes a folder; `create` and `open` make and read one."""
         self.path = path
+        self._lock = lock(path)
         self.settings = settings
         self.metrics: list[dict[str, float]] = []
         self.past: list[Path] = []
@@ -65,15 +99,16 @@ class RunFolder:
             OSError: It cannot be written.
         """
         path.mkdir(parents=True)
+        run = cls(path, settings)
         write_atomically(path / "config.json", json.dumps(settings, indent=2).encode())
-        return cls(path, settings)
+        return run
 
     @classmethod
     def open(cls, path: Path) -> RunFolder:
         """Opens a run as its last checkpoint left it; what came after will be made again.
 
         Raises:
-            ValueError: It is no run, or one of its files is damaged.
+            ValueError: It is no run, one of its files is damaged, or another process trains there.
         """
         import torch
 
@@ -86,9 +121,26 @@ class RunFolder:
                 run.past = [folder for folder in versions if (folder / "model.json").exists()]
                 run.elapsed = saved["elapsed"]
                 run.checkpoint = saved["trainer"]
+        except BusyError:
+            raise
         except Exception as error:  # torch has errors of its own for files that make no sense
             raise ValueError(f"cannot resume {path}: {type(error).__name__}: {error}") from error
         return run
+
+    def restore(self, restore: Callable[[dict[str, Any]], None]) -> None:
+        """Puts a learner to the checkpoint, if there is one, by its own `restore`.
+
+        Raises:
+            ValueError: The checkpoint is of another learner.
+        """
+        if self.checkpoint is not None:
+            try:
+                restore(self.checkpoint)
+            except (KeyError, RuntimeError, TypeError, ValueError) as error:
+                raise ValueError(
+                    f"the checkpoint in {self.path} does not fit its config.json or this version "
+                    f"of train.py: {type(error).__name__}: {error}"
+                ) from error
 
     def keep_version(self, save: Callable[[Path], None], steps: int) -> None:
         """Keeps the agent of now as a past version.

@@ -201,6 +201,8 @@ def _find_agent(spec: object) -> Agent:
     if target.endswith(".py") or spec.endswith(".py"):
         missing = target if target.endswith(".py") else spec
         raise ValueError(f"agent {spec!r}: there is no file {missing} in {Path.cwd()}")
+    if os.sep in spec or "/" in spec:
+        raise ValueError(f"agent {spec!r}: there is no such file or folder in {Path.cwd()}")
     raise ValueError(
         f"unknown agent {spec!r}; known names: {', '.join(known_agents()) or 'none'}; also "
         "allowed: an existing path (a .py file with `act` or `agent` in it, FILE.py:attr, or a "

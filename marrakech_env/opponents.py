@@ -16,7 +16,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, Final
 
 import numpy as np
@@ -102,18 +102,20 @@ class Mixture:
             lineups: int64 (B, P), of the games under way.
 
         Returns:
-            This mixture with the agents in use put before its own, and the line-ups in its numbers.
+            This mixture with the agents in use that are not among its own put behind them, and the
+            line-ups in its numbers.
         """
-        busy = np.unique(lineups[lineups > UNIFORM])
-        kept = [(earlier.agents[n], earlier.names[n]) for n in busy]
-        mixture = Mixture(
-            (None, *(agent for agent, _ in kept), *self.agents[1:]),
-            ("random", *(name for _, name in kept), *self.names[1:]),
-            self.shared,
-            np.where(self.numbers > UNIFORM, self.numbers + len(busy), self.numbers),
-            self.edges,
-        )
-        return mixture, np.where(lineups > UNIFORM, np.searchsorted(busy, lineups) + 1, lineups)
+        agents, names = list(self.agents), list(self.names)
+        moved = np.arange(len(earlier.agents))
+        for number in np.unique(lineups[lineups > UNIFORM]):
+            agent = earlier.agents[number]
+            place = next((n for n, known in enumerate(agents) if known is agent), len(agents))
+            if place == len(agents):
+                agents.append(agent)
+                names.append(earlier.names[number])
+            moved[number] = place
+        mixture = replace(self, agents=tuple(agents), names=tuple(names))
+        return mixture, np.where(lineups > UNIFORM, moved[lineups], lineups)
 
 
 def _pools(opponents: Any, players: int, seat: int) -> tuple[list[Pool], bool]:

@@ -164,15 +164,15 @@ class MarrakechVecEnv(VecEnv):
         """Sets the options of the next `reset`: one dict for all environments, or N of them.
 
         Raises:
-            ValueError: Something else, or a list of another length.
+            ValueError: Something else, a list of another length, or a bad position (see
+                `SeatedBatch.reset`); nothing has changed then.
         """
         rows = options if isinstance(options, list) else [options] * self.num_envs
         if len(rows) != self.num_envs:
             raise ValueError(
                 f"options must be one dict or {self.num_envs} of them, not {options!r}"
             )
-        for row in rows:
-            position_option(row)
+        self._seats.check_positions([position_option(row) for row in rows])
         super().set_options(options)
 
     # ------------------------------------------------------------------------------------ views

@@ -216,6 +216,10 @@ class SeatedBatch:
             f"caller's first decision: {positions[games[0]]}"
         )
 
+    def check_positions(self, positions: Sequence[str | None]) -> None:
+        """Raises the ValueError that `reset` would for these positions, before it is called."""
+        self._read(positions, [g for g, text in enumerate(positions) if text is not None])
+
     def step(self, actions: Any) -> None:
         """Takes the caller's decision in every game and plays on to his next one.
 

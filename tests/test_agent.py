@@ -205,6 +205,12 @@ def test_a_file_is_searched_for_act_and_agent(here: Path) -> None:
         load_agent("neither.py")
 
 
+@pytest.mark.parametrize("spec", ["runs/nobody", "./nobody", "nobody/", "runs/nobody@2"])
+def test_what_looks_like_a_path_is_told_to_be_missing(here: Path, spec: str) -> None:
+    with pytest.raises(ValueError, match=r"nobody/?': there is no such file or folder in "):
+        load_agent(spec)
+
+
 def test_a_file_with_an_object_named_agent(here: Path) -> None:
     Path("mine.py").write_text(
         LOWEST.replace("def act(", "def choose(")

@@ -153,6 +153,23 @@ def test_no_round_is_begun_after_the_budget(here: Path, monkeypatch: pytest.Monk
     assert 4.5 < now < 7.6
 
 
+def test_late_positions_count_for_the_budget(here: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """By a clock that stands still, but for ten seconds with each agent's late positions."""
+    now = 0.0
+
+    def play_late(*arguments: Any) -> tuple[()]:
+        nonlocal now
+        now += 10
+        return ()
+
+    monkeypatch.setattr(leaderboard, "play_endgames", play_late)
+    monkeypatch.setattr(leaderboard, "perf_counter", lambda: now)
+    board, seen = Leaderboard(), []
+    board.run(59, lambda seconds, doing: seen.append(seconds))  # two agents, 2, 3 and 4 players
+    assert max(seen) == 50
+    assert all(not standings.pairings for standings in board.standings())
+
+
 # ------------------------------------------------------------------------------------ standings
 
 
@@ -321,7 +338,7 @@ def test_ctrl_c_writes_what_is_known(
     told = json.loads(Path("leaderboard.json").read_text())
     assert told["complete"] is False
     assert sum(len(board["pairings"]) for board in told["players"].values()) == 5
-    assert "9 minutes of games, stopped early" in Path("leaderboard.md").read_text()
+    assert "9 minutes, stopped early" in Path("leaderboard.md").read_text()
     assert "nan" not in capsys.readouterr().out
 
 

@@ -196,6 +196,18 @@ def test_seeds_and_options_count_for_one_reset():
     assert np.random.default_rng(0).bit_generator.state == state
 
 
+def test_a_bad_position_among_the_options_is_refused_at_once():
+    env = MarrakechVecEnv(2)
+    env.seed(1)
+    env.set_options({"position": POSITION})
+    over = POSITION.replace(POSITION.split()[2], "-")
+    for bad in ("nonsense", 7, over):
+        with pytest.raises(ValueError, match=r"position|BOARD|over|TURN"):
+            env.set_options([{}, {"position": bad}])
+    env.reset()  # with the options that were good
+    assert {format_position(state) for state in env.game_states} == {POSITION}
+
+
 def test_a_seed_from_the_system_leaves_numpys_global_generator_alone():
     legacy = np.random.mtrand._rand
     before = legacy.get_state()[1].copy()

@@ -332,6 +332,21 @@ def test_many_changes_of_opponents_keep_the_line_ups_of_running_games():
     assert len(made) > 60
 
 
+def test_an_agent_that_stays_in_the_mixture_is_asked_once_for_all_its_games():
+    agent, calls = Lowest(), []
+    really_act = agent.act
+    agent.act = lambda states, rng: calls.append(len(states)) or really_act(states, rng)
+    seats = SeatedBatch(20, 2, "official;rugs=8", opponents={agent: 1})
+    seats.reset(seed=2)
+    for _ in play(seats, 7):
+        pass
+    seats.set_opponents({Highest(): 1, agent: 3})
+    calls.clear()
+    seats._ask(seats._mixture.names.index("lowest"), np.arange(20))
+    assert seats._mixture.names == ("random", "highest", "lowest")
+    assert calls == [20]
+
+
 def _lowest(states):
     return rules.action_mask(states).argmax(1)
 

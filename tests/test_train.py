@@ -4,6 +4,8 @@ import csv
 import json
 import os
 import random
+import re
+import runpy
 import shlex
 import shutil
 import signal
@@ -21,7 +23,7 @@ ROOT = Path(__file__).parents[1]
 QUICK = ("--evaluations 4 --evaluation-deals 2 --final-deals 4 --checkpoint-minutes 0.001").split()
 SMALL = [
     *"--num-envs 16 --num-steps 32 --batch-size 128 --epochs 1".split(),
-    *"--hidden 16 --value-hidden 16".split(),
+    *"--hidden 16 --summary 16 --value-hidden 16".split(),
     *QUICK,
 ]
 VALUE = ["--algorithm", "value", *QUICK]
@@ -76,6 +78,7 @@ def test_a_run_leaves_everything_in_its_folder(trained):
     assert steps_of(folder)[-1] == 4096
     for word in ("random", "greedy", "expectimax", "share %", "evaluate.py"):
         assert word in output
+    assert re.search(r"past/0000003072 .* % won, in .* % of the games", output)
 
 
 def test_the_trained_agent_can_be_loaded_and_played(trained):
@@ -221,6 +224,9 @@ def test_ctrl_c_keeps_the_last_whole_round(tmp_path):
         (["--algorithm", "value", "--timesteps", "5"], "--timesteps is an option of .* ppo only"),
         (["--algorithm", "value", "--num-envs", "8"], "--num-envs is an option of .* ppo only"),
         (["--timesteps", "5", "--minutes", "1"], "give either --minutes or --timesteps"),
+        (["--timesteps", "5", "--minutes", "5"], "give either --minutes or --timesteps"),
+        (["--algorithm", "value", "--games", "5", "--minutes", "5"], "either --minutes or --games"),
+        (["--hardness", "-1"], r"hardness must be 0\.\.10, not -1"),
         (["--minutes", "nan"], "--minutes must be above 0, not nan"),
         (["--final-deals", "0"], "--final-deals must be at least 1, not 0"),
         (["--seed", "-1"], r"--seed must be 0\.\.4294967295, not -1"),
@@ -233,8 +239,6 @@ def test_ctrl_c_keeps_the_last_whole_round(tmp_path):
     ],
 )
 def test_bad_arguments_are_refused_before_a_folder_is_made(tmp_path, arguments, message):
-    import re
-
     done = run(
         command(tmp_path / "runs", *arguments)
         if "--resume" not in arguments
@@ -250,6 +254,62 @@ def test_an_existing_run_is_not_written_over(trained):
     done = run(command(trained[0].parent, "--name", "a", "--timesteps", "1"))
     assert done.returncode != 0
     assert "exists already" in done.stderr
+
+
+def test_a_run_is_trained_by_one_process_at_a_time(trained, tmp_path):
+    from marrakech_agents.runs import BusyError, RunFolder
+
+    folder = tmp_path / "a"
+    shutil.copytree(trained[0], folder)
+    run_folder = RunFolder.open(folder)
+    done = run([sys.executable, str(ROOT / "train.py"), "--resume", str(folder)])
+    assert done.returncode != 0
+    assert f"train.py: {folder} is in use: another process is training there" in done.stderr
+    with pytest.raises(BusyError):
+        RunFolder.open(folder)
+    del run_folder
+    RunFolder.open(folder)
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGKILL")
+def test_a_killed_process_leaves_no_lock_behind(tmp_path):
+    from marrakech_agents.runs import BusyError, RunFolder
+
+    code = (
+        "import sys, time, pathlib\nfrom marrakech_agents.runs import RunFolder\n"
+        "run = RunFolder.create(pathlib.Path(sys.argv[1]), {})\nprint(flush=True)\n"
+        "time.sleep(60)\n"
+    )
+    process = subprocess.Popen(
+        [sys.executable, "-c", code, str(tmp_path / "a")], stdout=subprocess.PIPE
+    )
+    process.stdout.readline()
+    with pytest.raises(BusyError):
+        RunFolder.open(tmp_path / "a")
+    process.kill()
+    process.communicate()
+    assert RunFolder.open(tmp_path / "a").settings == {}
+
+
+def test_the_bar_of_a_resumed_run_counts_from_the_start_of_the_run(tmp_path):
+    from marrakech_agents.runs import RunFolder
+
+    class Learner:
+        unit, steps = "decisions", 30
+
+        def prepare(self, logger):
+            pass
+
+        def state(self):
+            return {}
+
+    train = runpy.run_path(str(ROOT / "train.py"))
+    run_folder = RunFolder.create(tmp_path / "a", {})
+    run_folder.elapsed = 90.0
+    with train["progress_bar"]() as bar:
+        train["Training"](train["Config"](timesteps=40), run_folder, Learner(), bar)
+        assert 90 <= bar.tasks[0].elapsed < 150
+        assert bar.tasks[0].percentage == 75
 
 
 def test_an_unwritable_folder_is_told_at_once(tmp_path):

@@ -94,7 +94,7 @@ class Config:
     """All agents that are known by name, and the named ones, with 2, 3 and 4 players: writes
     leaderboard.md and leaderboard.json."""
     budget: float = 60
-    """Minutes of games for the leaderboard; late positions come on top."""
+    """Minutes for the leaderboard: first the late positions of all agents, then games."""
     out: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER")] = None
     """Where to write the leaderboard: docs where that exists, else the current folder."""
     against: File = None

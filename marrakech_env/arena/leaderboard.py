@@ -129,20 +129,23 @@ class Leaderboard:
             self._draw_up(players)
 
     def run(self, seconds: float, progress: Progress = lambda seconds, doing: None) -> None:
-        """Lets everybody play late positions, and then games for so many seconds."""
-        for players, tournament in self._tournaments.items():
-            progress(0.0, f"{players} players, first decisions")
-            tournament.warm_up()
-            for entrant in self._rated(tournament):
-                progress(0.0, f"{players} players, late positions: {entrant.name}")
-                results = play_endgames(entrant.agent, players, self.seed)
-                self._endgames[players, entrant.name] = tuple(results)
-        tables = [t for tournament in self._tournaments.values() for t in _tables(tournament)]
+        """Lets everybody play late positions, and then games until the seconds are over.
+
+        The late positions are all played, even where they take longer than that.
+        """
         started = perf_counter()
 
         def used() -> float:
             return perf_counter() - started
 
+        for players, tournament in self._tournaments.items():
+            progress(used(), f"{players} players, first decisions")
+            tournament.warm_up()
+            for entrant in self._rated(tournament):
+                progress(used(), f"{players} players, late positions: {entrant.name}")
+                results = play_endgames(entrant.agent, players, self.seed)
+                self._endgames[players, entrant.name] = tuple(results)
+        tables = [t for tournament in self._tournaments.values() for t in _tables(tournament)]
         while table := choose(tables, seconds - used()):
             doing = _described(table)
             progress(used(), doing)

@@ -57,7 +57,7 @@ class Circumstances:
         date: When it was ready, in UTC.
         machine: Processor, number of its cores, system.
         versions: Of Python and packages, by name.
-        minutes: The budget of the games.
+        minutes: The budget.
         seed: Of dice and agents.
         baseline: What luck was measured by.
         complete: False where it was stopped early.
@@ -162,7 +162,7 @@ def as_markdown(
 ) -> str:
     """The page; see `as_json` for the arguments."""
     versions = ", ".join(f"{name} {number}" for name, number in made.versions.items())
-    minutes = f"{made.minutes:g} minutes of games" + ("" if made.complete else ", stopped early")
+    minutes = f"{made.minutes:g} minutes" + ("" if made.complete else ", stopped early")
     evens = ", ".join(f"{100 / players:.1f} %" for players in PLAYER_COUNTS)
     scale = "the average is 0" if ladder is None else "those it is measured against are fixed"
     parts = [

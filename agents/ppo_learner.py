@@ -1,10 +1,4 @@
-"""The two ways to learn of `train.py`, behind one interface.
-
-`ppo`: MaskablePPO plays one seat against a mixture of opponents, past versions of the agent among
-them. `value`: a value network plays all seats and learns by temporal differences (`td`).
-
-Legend: a *round* is what is played and learned from between two looks at the policy.
-"""
+"""MaskablePPO as a learner of `train.py`: it plays one seat against a league of opponents."""
 
 from __future__ import annotations
 
@@ -13,131 +7,24 @@ import os
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final, Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 import torch
 from sb3_contrib import MaskablePPO
+from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import Logger
 
-from marrakech_env.agent import Agent, load_agent
+from marrakech_env.agent import Agent
 from marrakech_env.sb3 import MarrakechVecEnv
 from marrakech_env.spec import resolve_rules
+from marrakech_env.state import States
 
 from . import policies, ppo
+from .league import League, read_mixture
+from .learner import Learner
 from .networks import Weights
-from .td import Settings, TDTrainer
-from .value import ONE_TURN
-
-# The networks are small: a second thread gains little, and beside another busy process the two wait
-# for each other (measured: 1,300 decisions a second with two threads, 9,200 with one).
-torch.set_num_threads(1)
-
-PAST: Final = "past"
-"""Place of earlier versions of the agent in a mixture of opponents."""
-
-
-class Learner(Protocol):
-    """What learns.
-
-    Attributes:
-        unit: What `steps` counts, in the plural.
-    """
-
-    unit: str
-
-    @property
-    def steps(self) -> int:
-        """How much it has learned from so far."""
-        ...
-
-    def prepare(self, logger: Logger) -> None:
-        """Compiles what a round needs; losses go to the logger from now on."""
-        ...
-
-    def advance(self, done: float, past: Sequence[Path]) -> None:
-        """Learns for one round.
-
-        Args:
-            done: The part of the training that is behind, 0..1: where the schedules stand.
-            past: Models of earlier versions, oldest first.
-        """
-        ...
-
-    def agent(self) -> Agent:
-        """The agent of now."""
-        ...
-
-    def save(self, folder: str | os.PathLike[str]) -> None:
-        """Writes the agent of now as a model into an existing folder.
-
-        Raises:
-            OSError: The folder cannot be written.
-        """
-        ...
-
-    def state(self) -> dict[str, Any]:
-        """A copy of what `restore` needs: tensors and plain values."""
-        ...
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Goes back to a `state` of a learner with the same arguments."""
-        ...
-
-
-class ValueLearner:
-    """A value network that learns from self-play, see `td`."""
-
-    unit = "games"
-
-    def __init__(self, num_players: int, rules: str, seed: int, settings: Settings) -> None:
-        """As TDTrainer.
-
-        Raises:
-            ValueError: Bad rules or number of players.
-        """
-        self._trainer = TDTrainer(num_players, rules, seed, settings)
-        self._logger: Logger | None = None
-
-    @property
-    def steps(self) -> int:
-        """Games learned from so far."""
-        return self._trainer.num_games
-
-    def prepare(self, logger: Logger) -> None:
-        """Compiles by a game of another trainer; losses go to the logger from now on."""
-        self._logger = logger
-        TDTrainer(
-            self._trainer.rule_set.num_players,
-            self._trainer.rule_set,
-            settings=Settings(games_a_round=1, workers=1),
-        ).round()
-
-    def advance(self, done: float, past: Sequence[Path]) -> None:
-        """Learns from some games against itself, as it is now."""
-        for name, value in self._trainer.round(done).items():
-            if self._logger is not None:
-                self._logger.record(f"train/{name}", value)
-
-    def agent(self) -> Agent:
-        """The agent of now, with averaged weights; for speed it searches one turn only."""
-        return self._trainer.agent(ONE_TURN)
-
-    def save(self, folder: str | os.PathLike[str]) -> None:
-        """Writes the agent of now as a model into an existing folder.
-
-        Raises:
-            OSError: The folder cannot be written.
-        """
-        self._trainer.save(folder)
-
-    def state(self) -> dict[str, Any]:
-        """A copy of what `restore` needs: tensors and plain values."""
-        return self._trainer.state()
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Goes back to a state; what follows is as if nothing had happened."""
-        self._trainer.restore(state)
+from .teacher import Teacher
 
 
 @dataclass(frozen=True)
@@ -145,11 +32,17 @@ class PPOSettings:
     """Only with --algorithm ppo."""
 
     opponents: str = "random:1,greedy:9,expectimax:5,past:3"
-    """Who plays the other seats: names, paths or module:attr, each with :WEIGHT (default 1), drawn
-    anew for every game; `past` stands for earlier versions of the agent itself (alone: greedy until
-    there is one)."""
+    """The league that plays the other seats: names, paths or module:attr, each with :WEIGHT
+    (default 1), drawn anew for every game; `past` stands for earlier versions of the agent itself
+    (alone: greedy until there is one)."""
+    hardness: float = 2.0
+    """How much more often the agent meets who is hard for it: the weights are multiplied by the
+    part of the games that it does not win, to this power. 0: the weights as they are given."""
+    teacher: str | None = None
+    """An agent whose choices are imitated besides, for example value (which then looks one turn
+    ahead): name, path or module:attr."""
     past_versions: int = 6
-    """How many past versions stay in the mixture, the newest ones."""
+    """How many past versions stay in the league, the newest ones."""
     observation: Literal["features", "flat", "planes"] = "features"
     """Form of the observation."""
     reward: Literal["dense", "score", "win"] = "dense"
@@ -176,9 +69,12 @@ class PPOSettings:
     """Clip range of PPO."""
     network: Literal["scorer", "mlp"] = "scorer"
     """Policy network. scorer: one small network scores every steering, another every placement,
-    from its own consequences (wants --observation features). mlp: dense layers."""
+    from its own consequences and a summary of the whole (wants --observation features). mlp: dense
+    layers."""
     hidden: int = 64
-    """Units of the scorer's layers."""
+    """Units of the scorer's networks for one action."""
+    summary: int = 192
+    """Units of each of the two layers of its summary of the whole observation."""
     value_hidden: int = 128
     """Units of each of the two hidden layers of the value network (of both networks with mlp)."""
 
@@ -189,9 +85,11 @@ class PPOSettings:
             ValueError: A number out of range, or a network that cannot read the observation.
         """
         lowest = {"past_versions": 1, "num_steps": 2, "batch_size": 2, "epochs": 1, "averaging": 1}
-        for name, least in {**lowest, "hidden": 2, "value_hidden": 1}.items():
+        for name, least in {**lowest, "hidden": 2, "summary": 1, "value_hidden": 1}.items():
             if getattr(self, name) < least:
                 raise ValueError(f"{name} must be at least {least}, not {getattr(self, name)}")
+        if not 0 <= self.hardness <= 10:
+            raise ValueError(f"hardness must be 0..10, not {self.hardness}")
         for name in ("learning_rate", "entropy", "gamma", "gae_lambda", "clip_range"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ValueError(f"{name} must be 0..1, not {getattr(self, name)}")
@@ -199,8 +97,8 @@ class PPOSettings:
             raise ValueError("--network scorer wants --observation features; else: --network mlp")
 
 
-class PPOLearner:
-    """MaskablePPO against a mixture of opponents."""
+class PPOLearner(Learner):
+    """MaskablePPO against a league."""
 
     unit = "decisions"
 
@@ -214,8 +112,11 @@ class PPOLearner:
         self._settings = settings
         self._seed = seed
         self._rule_set = resolve_rules(rules, num_players)
-        self._mixture = read_mixture(settings.opponents, num_players)
-        self._past: list[Path] = []
+        mixture = read_mixture(settings.opponents, num_players)
+        self._league = League(mixture, num_players, settings.hardness, settings.past_versions)
+        self._teacher = None
+        if settings.teacher is not None:
+            self._teacher = Teacher(settings.teacher, num_players, seed)
         self._env = self._make_env(settings.num_envs)
         self._learning_rate = settings.learning_rate
         # Masked distributions are checked at every decision otherwise, a tenth of the time.
@@ -224,14 +125,13 @@ class PPOLearner:
         self._network, self._averages = policies.export(self._model.policy)
 
     def _make_env(self, num_envs: int) -> MarrakechVecEnv:
-        known = {name: weight for name, weight in self._mixture.items() if name != PAST}
         return MarrakechVecEnv(
             num_envs,
             num_players=self._rule_set.num_players,
             rules=self._rule_set,
             observation=self._settings.observation,
             reward=self._settings.reward,
-            opponents=known or "greedy",
+            opponents=self._league.opponents(),
             seat="rotate",
         )
 
@@ -244,6 +144,7 @@ class PPOLearner:
             sizes = {
                 "num_players": self._rule_set.num_players,
                 "hidden": settings.hidden,
+                "summary": settings.summary,
                 "value_hidden": settings.value_hidden,
             }
         return MaskablePPO(
@@ -272,33 +173,33 @@ class PPOLearner:
         self._model.set_logger(logger)
 
     def advance(self, done: float, past: Sequence[Path]) -> None:
-        """Learns from `num_steps` decisions in each game, with the newest versions in the mixture.
+        """Learns from `num_steps` decisions in each game, against the league as it stands now.
 
         The games go on from one round to the next.
         """
         decay = 1 - 0.95 * done
         self._learning_rate = self._settings.learning_rate * decay
         self._model.ent_coef = self._settings.entropy * decay
-        self._meet(list(past[-self._settings.past_versions :]))
+        self._league.meet(past)
+        self._env.set_opponents(self._league.opponents())
         round_size = self._settings.num_envs * self._settings.num_steps
-        self._model.learn(round_size, reset_num_timesteps=False)
+        watcher = _Watcher(self._league)
+        self._model.learn(round_size, watcher, reset_num_timesteps=False)
+        if self._teacher is not None:
+            loss = self._teacher.teach(
+                self._model, watcher.states[:-1], self._settings.epochs, self._settings.batch_size
+            )
+            self._model.logger.record("train/teacher_loss", loss)
         self._average(self.steps // round_size)
+        for what, values in (("share", self._league.shares()), ("weight", self._league.weights())):
+            for name, value in values.items():
+                self._model.logger.record(f"league_{what}/{name}", value)
 
     def _average(self, rounds: int) -> None:
         """Takes the weights of now into the averages, which play."""
         rate = np.float32(1 / min(rounds, self._settings.averaging))
         for name, weights in policies.export(self._model.policy)[1].items():
             self._averages[name] = self._averages[name] + rate * (weights - self._averages[name])
-
-    def _meet(self, past: list[Path]) -> None:
-        """Puts these past versions into the mixture."""
-        if PAST not in self._mixture or past == self._past:
-            return
-        mixture: dict[Any, float] = {n: w for n, w in self._mixture.items() if n != PAST}
-        for folder in past:
-            mixture[ppo.load(folder, temperature=1.0)] = self._mixture[PAST] / len(past)
-        self._env.set_opponents(mixture)
-        self._past = past
 
     def agent(self) -> Agent:
         """The agent of now, with averaged weights."""
@@ -311,6 +212,10 @@ class PPOLearner:
             OSError: The folder cannot be written.
         """
         ppo.save(folder, *self._describe())
+
+    def summary(self) -> str:
+        """The league in the end."""
+        return f"the league, and what the learner won against it:\n{self._league.table()}"
 
     def _describe(self) -> tuple[ppo.ModelHead, Weights]:
         head = ppo.ModelHead(
@@ -331,6 +236,7 @@ class PPOLearner:
             "steps": self.steps,
             "policy": copy.deepcopy(policy.state_dict()),
             "optimizer": copy.deepcopy(policy.optimizer.state_dict()),
+            "league": self._league.state(),
             "averages": {name: torch.tensor(w) for name, w in self._averages.items()},
             "torch_rng": torch.get_rng_state(),
         }
@@ -340,30 +246,37 @@ class PPOLearner:
         self._model.policy.load_state_dict(state["policy"])
         self._model.policy.optimizer.load_state_dict(state["optimizer"])
         self._averages = {name: w.numpy().copy() for name, w in state["averages"].items()}
+        self._league.restore(state["league"])
         self._model.num_timesteps = state["steps"]
         torch.set_rng_state(state["torch_rng"])
         self._env.seed(2**32 * state["steps"] + self._seed)
 
 
-def read_mixture(text: str, num_players: int) -> dict[str, float]:
-    """Reads the option --opponents as weights by agent.
+class _Watcher(BaseCallback):
+    """Tells the league how the games end, and keeps the positions of a rollout.
 
-    Raises:
-        ValueError: No opponent, an unknown one, a doubled one, or a bad weight.
+    Attributes:
+        states: Each STATE (num_envs,), before the first step and after every one.
     """
-    mixture: dict[str, float] = {}
-    for part in filter(None, text.split(",")):
-        name, weight = part, 1.0
-        head, colon, tail = part.rpartition(":")
-        if colon and tail.replace(".", "", 1).isdigit():  # else the colon is that of module:attr
-            name, weight = head, float(tail)
-        if name in mixture:
-            raise ValueError(f"--opponents: {name!r} stands twice")
-        if weight <= 0:
-            raise ValueError(f"--opponents: the weight of {name!r} must be above 0, not {weight}")
-        if name != PAST:
-            load_agent(name, num_players)
-        mixture[name] = weight
-    if not mixture:
-        raise ValueError("--opponents names nobody")
-    return mixture
+
+    def __init__(self, league: League) -> None:
+        super().__init__()
+        self._league = league
+        self.states: list[States] = []
+
+    def _on_rollout_start(self) -> None:
+        self._keep()
+
+    def _on_step(self) -> bool:
+        self._keep()
+        for game in np.flatnonzero(self.locals["dones"]):
+            facts = self.locals["infos"][game]
+            seat = facts["player"]
+            # One draw holds for all other seats.
+            share = float(facts["final_shares"][seat])
+            self._league.record(facts["opponents"][seat - 1], share)
+        return True
+
+    def _keep(self) -> None:
+        env: Any = self.training_env
+        self.states.append(env.game_states)

@@ -1,0 +1,46 @@
+"""The teacher of the PPO learner: which positions it is asked about, and what is learned."""
+
+import numpy as np
+import pytest
+
+pytest.importorskip("sb3_contrib")
+
+import torch
+from stable_baselines3.common.logger import Logger
+
+from marrakech_agents.ppo_learner import PPOLearner, PPOSettings
+from marrakech_env.agent import FunctionAgent
+from marrakech_env.observation import encode
+
+
+def test_the_teacher_is_asked_in_the_positions_that_the_learner_came_to_and_is_followed():
+    settings = PPOSettings(
+        opponents="greedy", teacher="greedy", num_envs=8, num_steps=40, epochs=3, batch_size=64
+    )
+    learner = PPOLearner(2, "official", 0, settings)
+    learner.prepare(Logger(None, []))
+    teacher, asked = learner._teacher._agent, []
+
+    def act(states, rng):
+        asked.append((states, teacher.act(states, rng)))
+        return asked[-1][1]
+
+    learner._teacher._agent = FunctionAgent(act)
+    losses = []
+    for _ in range(6):
+        learner.advance(0.0, ())
+        losses.append(learner._model.logger.name_to_value["train/teacher_loss"])
+        buffer = learner._model.rollout_buffer
+        states, choices = asked[-1]
+        np.testing.assert_array_equal(encode(states, "features"), buffer.observations)
+    assert losses[-1] < losses[0] < np.log(15)
+    with torch.no_grad():
+        distribution = learner._model.policy.get_distribution(
+            torch.as_tensor(buffer.observations), buffer.action_masks
+        )
+    assert (distribution.mode().numpy() == choices).mean() > 0.5
+
+
+def test_an_unknown_teacher_is_refused():
+    with pytest.raises(ValueError, match="unknown agent 'nobody'"):
+        PPOLearner(2, "official", 0, PPOSettings(teacher="nobody"))
