@@ -14,23 +14,26 @@ from marrakech_env.solver import solve
 from marrakech_env.state import OVER, States
 
 SOLVED_TURNS: Final = 2
-"""How many turns left a position may have to be solved; three would take a tenth of a second."""
+"""How many turns left a position may have to be solved if nothing else is said."""
 MARGIN_BONUS: Final = 1e-6
 """What a dirham of margin counts beside a solved share of the win: only among equal shares."""
 
 
-def solve_late(states: States, values: NDArray[np.float64]) -> NDArray[np.int64]:
+def solve_late(
+    states: States, values: NDArray[np.float64], turns: int = SOLVED_TURNS
+) -> NDArray[np.int64]:
     """Solves the games of a batch that are near their end.
 
     Args:
         states: STATE (B,).
         values: float64 (B, A), gets the true value of every legal action of those games, -inf for
             the other actions and in finished games.
+        turns: How many may be left.
 
     Returns:
         int64 (N,), the games that have more turns left; their values are not changed.
     """
-    late = states["rugs"].sum(axis=1) <= SOLVED_TURNS
+    late = (states["rugs"].sum(axis=1) <= turns) | (states["phase"] == OVER)
     for i in np.flatnonzero(late):
         values[i] = -np.inf
         if states["phase"][i] != OVER:

@@ -1,65 +1,104 @@
 """MctsAgent: a tree of positions that grows where play is likely to go, see `tree`.
 
-Where at most two rugs are left to be laid by all together, the position is solved to its end
-(`endings`).
+The tree values positions by the networks of the agent `value`. Where few rugs are left to be laid
+by all together, the position is solved to its end (`endings`).
 
 Legend: `B` games, `A` = 15 actions.
 """
 
 from __future__ import annotations
 
-from pathlib import Path
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from marrakech_env.state import States
+from marrakech_env.actions import NUM_ACTIONS
+from marrakech_env.state import State, States, as_states, one_state
 
-from .endings import solve_late
-from .expectimax import ExpectimaxAgent
-from .tree import make_tree, search
-from .turn import NUM_ACTIONS, FloatArray
+from .analysis import ActionValue, best_first, choose_actions
+from .endings import SOLVED_TURNS, solve_late
+from .tree import new_tree, search
+from .value import ValueAgent, ValueModel
+from .value_tables import TABLE
 
-PLAYOUTS: Final = 100
+PLAYOUTS: Final = 80
 """About 10 milliseconds a decision on one core."""
 EXPLORATION: Final = 0.15
 
 
-class MctsAgent(ExpectimaxAgent):
-    """Chooses what is worth most after its playouts, or draws at a temperature above 0."""
+class MctsAgent(ValueAgent):
+    """Chooses what is worth most after its playouts, or draws at a temperature above 0.
+
+    Attributes:
+        solved_turns: With how many turns left positions are solved.
+        version: Version 1 valued positions as `expectimax` does.
+    """
+
+    solved_turns = SOLVED_TURNS
+    version = 2
 
     def __init__(
         self,
-        weights: str | Path | None = None,
+        model: ValueModel | None = None,
         temperature: float = 0.0,
         playouts: int = PLAYOUTS,
         exploration: float = EXPLORATION,
+        name: str = "mcts",
     ) -> None:
-        """Reads the weights, as `ExpectimaxAgent` does.
+        """Takes a model, as `ValueAgent` does.
 
         Args:
-            weights: As there.
+            model: As there.
             temperature: As there.
             playouts: How many for each decision, at least 1.
-            exploration: How readily it tries what looks worse, see `tree.search`.
+            exploration: How readily it tries what looks worse, see `tree.new_tree`.
+            name: Display name.
 
         Raises:
             ValueError: As there, or fewer than 1 playout, or a negative exploration.
-            OSError: As there.
         """
         if playouts < 1:
             raise ValueError(f"playouts must be at least 1, not {playouts!r}")
         if not exploration >= 0:
             raise ValueError(f"exploration must be at least 0, not {exploration!r}")
-        super().__init__(weights, temperature)
+        super().__init__(model, temperature, name)
         self._playouts, self._exploration = playouts, float(exploration)
 
-    def action_values(self, states: States) -> FloatArray:
-        """As `ExpectimaxAgent.action_values`."""
+    def act(self, states: States, rng: np.random.Generator) -> NDArray[np.int64]:
+        """Decides for the player to move: int64 (B,), 0 in a finished game.
+
+        Raises:
+            ValueError: There is no model for the games' number of players.
+        """
+        return choose_actions(self.action_values(as_states(states)), self.temperature, rng)
+
+    def analyse(self, state: State) -> list[ActionValue]:
+        """The legal actions of one unfinished game with their worth, the best first.
+
+        Raises:
+            ValueError: Not one state, or no model for its number of players.
+        """
+        values = self.action_values(one_state(state).reshape(1))[0]
+        rows = (ActionValue(action, float(worth)) for action, worth in enumerate(values))
+        return best_first(row for row in rows if row.worth > -np.inf)
+
+    def action_values(self, states: States) -> NDArray[np.float64]:
+        """What every action is worth to the player to move.
+
+        Args:
+            states: STATE (B,), with one number of players.
+
+        Returns:
+            float64 (B, A), about shares of the win, -inf where the action is not legal.
+
+        Raises:
+            ValueError: There is no model for that number of players.
+        """
         values = np.full((len(states), NUM_ACTIONS), -np.inf)
-        early = solve_late(states, values)
-        if len(early):
-            weights, spreads = self.weights_for(int(states["num_players"][0]))
-            playouts, scratch = self._playouts, make_tree(self._playouts)
-            search(states, early, playouts, self._exploration, weights, spreads, *scratch, values)
+        if len(states):
+            minds = self._minds_for(int(states["num_players"][0]))
+            tree = new_tree(self._playouts, self._exploration, minds, TABLE)
+            early = solve_late(states, values, self.solved_turns)
+            search(states, early, self._playouts, tree, values)
         return values

@@ -1,44 +1,47 @@
-"""The tree of the agent `mcts`: UCB over the actions, explicit chance, a value for every seat.
+"""The tree of the agents `mcts` and `champion`: UCB, explicit chance, a value for every seat.
 
 A node is a position before a walk, with a rug to lay, or (`steering=end`) with Assam to be turned.
-When it is reached for the first time, the rest of the turn is played out from it (`second_turn`).
-That gives every action with every outcome of chance a first estimate of everybody's shares, and the
-actions their priors. A playout goes down from the root until it meets a new position between two
-turns: by the action with the best upper bound for who moves there, and to the outcome of chance
-that is furthest behind its probability. On the way back, the estimates on the path are replaced by
-the values of the nodes they lead to; the value of a node is the mean over its actions, weighted by
-their playouts, and exactly over chance. So nothing is drawn by lot: equal states get equal values.
+When it is reached for the first time, the rest of the turn is looked at with the value network
+(`value_search`). That gives every action with every outcome of chance a first estimate of
+everybody's shares, and the actions their priors. A playout goes down from the root until it meets a
+new position between two turns: by the action with the best upper bound for who moves there, and to
+the outcome of chance that is furthest behind its probability. On the way back, the estimates on the
+path are replaced by the values of the nodes they lead to; the value of a node is the mean over its
+actions, weighted by their playouts, and exactly over chance. So nothing is drawn by lot: equal
+states get equal values.
 
 Legend: `B` games, `N` nodes, `A` = 15 actions, `K` = 4 outcomes of chance (the rolls, or the lower
-and upper next colour, or none), seats 0..3; node 0 is the root; *shares* as in `second_turn`.
+and upper next colour, or none), seats 0..3; node 0 is the root; *shares*: what a position is worth
+to each seat, win + margin_weight * margin as in `value_net`.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from marrakech_env import game
+from marrakech_env.actions import FIRST_PLACEMENT, NUM_ACTIONS
 from marrakech_env.compile import kernel
 from marrakech_env.spec import MAX_PLAYERS
-from marrakech_env.state import LAY, OVER, STATE, Int, Record, States
-from marrakech_env.tables import NUM_PLACEMENTS
+from marrakech_env.state import LAY, OVER, STATE, STEER, STEER_AT_END, Int, Record, States
+from marrakech_env.tables import DIE_PROBABILITY, NUM_PLACEMENTS
 
-from .evaluation import SHEET
-from .patches import MAX_STEPS, NUM_STEERINGS, PATCHES, ROLL_CHANCE, steerings_of, survey
-from .second_turn import is_inside_turn, keep_better, write_rug, write_turn
-from .turn import NUM_ACTIONS, FloatArray, lay_rug
+from .value_inputs import NUM_FACES, NUM_STEERINGS
+from .value_search import look_ahead
+
+FloatArray = NDArray[np.float64]
 
 NODE: Final = np.dtype(
     [
-        ("child", np.int32, (NUM_ACTIONS, MAX_STEPS)),  # node after an outcome, NO_NODE if none
-        ("tries", np.int32, (NUM_ACTIONS, MAX_STEPS)),  # playouts through it
+        ("child", np.int32, (NUM_ACTIONS, NUM_FACES)),  # node after an outcome, NO_NODE if none
+        ("tries", np.int32, (NUM_ACTIONS, NUM_FACES)),  # playouts through it
         ("visits", np.int32, (NUM_ACTIONS,)),  # playouts through an action
         ("playouts", np.int64),  # playouts through the node
-        ("chance", np.float64, (MAX_STEPS,)),  # probability of each outcome
-        ("shares", np.float64, (NUM_ACTIONS, MAX_STEPS, MAX_PLAYERS)),  # present estimates
+        ("chance", np.float64, (NUM_FACES,)),  # probability of each outcome
+        ("shares", np.float64, (NUM_ACTIONS, NUM_FACES, MAX_PLAYERS)),  # present estimates
         ("worth", np.float64, (NUM_ACTIONS,)),  # for the mover, -inf where illegal
         ("first", np.float64, (NUM_ACTIONS,)),  # the same when the node was new
         ("prior", np.float64, (NUM_ACTIONS,)),  # adds up to 1
@@ -52,46 +55,52 @@ PRIOR_WIDTH: Final = 0.03
 _MOST_NEW: Final = 3  # nodes of one playout: to lay, with steering=end to steer, and the last one
 
 
-def make_tree(
-    playouts: int,
-) -> tuple[
-    NDArray[Any],
-    NDArray[Any],
-    NDArray[Any],
-    FloatArray,
-    NDArray[Any],
-    States,
-    NDArray[np.int64],
-]:
-    """What `search` writes on: games, patches, a sheet, a turn, nodes, their positions, a path."""
+class Tree(NamedTuple):
+    """What a search writes on, and what it values positions with.
+
+    Attributes:
+        nodes: NODE (N,).
+        states: STATE (N,), their positions.
+        path: int64 (N, 3), node, action and outcome on the way of a playout.
+        minds: MIND (1,) or more, of which the first is used.
+        tables: `value_tables.TABLE`.
+        exploration: See `new_tree`.
+    """
+
+    nodes: NDArray[Any]
+    states: States
+    path: NDArray[np.int64]
+    minds: NDArray[Any]
+    tables: NDArray[Any]
+    exploration: float
+
+
+def new_tree(
+    playouts: int, exploration: float, minds: NDArray[np.void], tables: NDArray[np.void]
+) -> Tree:
+    """A tree with room for some playouts.
+
+    Args:
+        playouts: How many for each root at most.
+        exploration: How much the upper bound of a likely action that was rarely tried exceeds its
+            worth.
+        minds: Weights and scratch, MIND (1,) or more.
+        tables: `value_tables.TABLE`.
+    """
     size = _MOST_NEW * playouts + 1
-    return (
-        np.zeros(6, STATE),
-        np.zeros(4, PATCHES),
-        np.zeros(1, SHEET),
-        np.zeros((NUM_STEERINGS, MAX_STEPS, MAX_PLAYERS)),
+    return Tree(
         np.zeros(size, NODE),
         np.zeros(size, STATE),
         np.zeros((size, 3), np.int64),
+        minds,
+        tables,
+        exploration,
     )
 
 
 @kernel
 def search(
-    roots: States,
-    chosen: NDArray[np.int64],
-    playouts: Int,
-    exploration: float,
-    weights: FloatArray,
-    spreads: FloatArray,
-    games: NDArray[Any],
-    boards: NDArray[Any],
-    sheets: NDArray[Any],
-    turn: FloatArray,
-    nodes: NDArray[Any],
-    states: States,
-    path: NDArray[np.int64],
-    values: FloatArray,
+    roots: States, chosen: NDArray[np.int64], playouts: Int, tree: Tree, values: FloatArray
 ) -> None:
     """Writes what every action of the chosen games is worth, -inf for those that are not legal.
 
@@ -99,47 +108,23 @@ def search(
         roots: STATE (B,), unfinished games.
         chosen: int64 (N,), which games.
         playouts: How many for each game.
-        exploration: How much the upper bound of a likely action that was rarely tried exceeds its
-            worth.
-        weights: See `evaluation.value`.
-        spreads: See `evaluation.value`.
-        games: Scratch of `make_tree`, as are all up to `path`.
-        boards: Scratch.
-        sheets: Scratch.
-        turn: Scratch.
-        nodes: Scratch.
-        states: Scratch.
-        path: Scratch.
+        tree: With room for them.
         values: float64 (B, A), overwritten in the rows of the chosen games. What was never tried
             is worth less than anything that was.
     """
     for i in chosen:
-        states[0] = roots[i]
-        _open(states[0], nodes[0], weights, spreads, games, boards, sheets[0], turn)
+        tree.states[0] = roots[i]
+        _open(0, tree)
         count: Int = 1
         for _ in range(playouts):
-            count = _play_out(
-                count, exploration, weights, spreads, games, boards, sheets[0], turn, nodes, states,
-                path,
-            )  # fmt: skip
-        _write_worths(nodes[0], values[i])
+            count = _play_out(count, tree)
+        _write_worths(tree.nodes[0], values[i])
 
 
 @kernel
-def _play_out(
-    count: Int,
-    exploration: float,
-    weights: FloatArray,
-    spreads: FloatArray,
-    games: NDArray[Any],
-    boards: NDArray[Any],
-    sheet: Record,
-    turn: FloatArray,
-    nodes: NDArray[Any],
-    states: States,
-    path: NDArray[np.int64],
-) -> Int:
+def _play_out(count: Int, tree: Tree) -> Int:
     """One playout from the root of a tree with `count` nodes; returns how many it has then."""
+    nodes, states, path = tree.nodes, tree.states, tree.path
     at: Int = 0
     depth = 0
     while True:
@@ -147,7 +132,7 @@ def _play_out(
         state: Record = states[at]
         if state.phase == OVER:
             break
-        action = _best_bound(node, exploration)
+        action = _best_bound(node, tree.exploration)
         outcome = _next_outcome(node, action)
         path[depth, 0], path[depth, 1], path[depth, 2] = at, action, outcome
         depth += 1
@@ -156,10 +141,15 @@ def _play_out(
             at = count
             count += 1
             node.child[action, outcome] = at
+            new: Record = nodes[at]
+            after: Record = states[at]
             states[at] = state
-            game.step(states[at], action, _number_of(state, outcome))
-            _open(states[at], nodes[at], weights, spreads, games, boards, sheet, turn)
-            if not is_inside_turn(states[at]):
+            game.step(after, action, _number_of(state, outcome))
+            if after.phase == OVER:  # the estimate is exact
+                new.value[:] = node.shares[action, outcome]
+            else:
+                _open(at, tree)
+            if not _is_inside_turn(after):
                 break
     for back in range(depth - 1, -1, -1):
         below: Record = nodes[at]
@@ -193,73 +183,67 @@ def _number_of(state: Record, outcome: Int) -> Int:
 
 
 @kernel
-def _open(
-    state: Record,
-    node: Record,
-    weights: FloatArray,
-    spreads: FloatArray,
-    games: NDArray[Any],
-    boards: NDArray[Any],
-    sheet: Record,
-    turn: FloatArray,
-) -> None:
-    """Writes the first estimates of a new node."""
-    mover = np.int64(state.player)
+def _is_inside_turn(state: Record) -> bool:
+    """Whether the mover has walked, and has still to lay or with `steering=end` to steer."""
+    return bool(state.phase == LAY or (state.phase == STEER and state.flags & STEER_AT_END))
+
+
+@kernel
+def _open(at: Int, tree: Tree) -> None:
+    """Writes the first estimates of a new node, an unfinished game."""
+    node: Record = tree.nodes[at]
+    state: Record = tree.states[at]
+    mind = tree.minds[0]
+    look_ahead(state, mind, tree.tables[0])
+    turn, margin_weight = mind.turn, mind.net.margin_weight
     node.playouts = 0
     node.visits[:] = 0
     node.tries[:] = 0
     node.child[:] = NO_NODE
     node.chance[:] = 0.0
     node.chance[0] = 1.0
-    node.worth[:] = -np.inf
-    games[0] = state
-    survey(state, boards[0])
-    if state.phase == OVER:
-        keep_better(state, boards[0], mover, -np.inf, weights, spreads, sheet, node.value)
-        return
+    node.worth[:] = turn.worth
+    node.first[:] = turn.worth
     if state.phase == LAY:
         lower, upper = game.next_colour_weights(state)
         if lower + upper > 0:
             node.chance[0] = lower / (lower + upper)
             node.chance[1] = upper / (lower + upper)
-        legal = game.legal_placements(state)
         for placement in range(NUM_PLACEMENTS):
-            if legal >> np.uint32(placement) & np.uint32(1):
-                # No fact asks for the colour of the next rug of who has just laid.
-                lay_rug(games, 0, boards, 0, placement, -1)
-                shares = node.shares[3 + placement]
-                node.worth[3 + placement] = write_rug(
-                    games, 1, mover, boards, 1, -np.inf, weights, spreads, sheet, shares[0]
-                )
-                shares[1] = shares[0]
-    elif is_inside_turn(state):
+            for seat in range(MAX_PLAYERS):
+                share = turn.rug_win[placement, seat]
+                share += margin_weight * turn.rug_margin[placement, seat]
+                node.shares[FIRST_PLACEMENT + placement, 0, seat] = share
+                node.shares[FIRST_PLACEMENT + placement, 1, seat] = share
+    elif _is_inside_turn(state):
         for steering in range(NUM_STEERINGS):
-            games[1] = state
-            game.step(games[1], steering, -1)
-            shares = node.shares[steering]
-            node.worth[steering] = keep_better(
-                games[1], boards[0], mover, -np.inf, weights, spreads, sheet, shares[0]
-            )
+            _write_walk(turn, steering, margin_weight, node.shares[steering, 0])
     else:
-        node.chance[:] = ROLL_CHANCE
-        write_turn(games, 0, boards, 0, weights, spreads, sheet, turn)
-        first, last = steerings_of(state)
-        for steering in range(first, last):
-            node.shares[steering] = turn[steering]
-            node.worth[steering] = _mean(node, steering, mover)
-    best = np.argmax(node.worth)
-    node.first[:] = node.worth
-    node.prior[:] = np.exp((node.worth - node.worth[best]) / PRIOR_WIDTH)
+        for k in range(NUM_FACES):
+            node.chance[k] = DIE_PROBABILITY[k + 1]
+        for steering in range(NUM_STEERINGS):
+            if turn.worth[steering] > -np.inf:
+                for k in range(NUM_FACES):
+                    walk = turn.walk_of[steering, k]
+                    _write_walk(turn, walk, margin_weight, node.shares[steering, k])
+    node.prior[:] = np.exp((node.worth - node.worth[turn.best]) / PRIOR_WIDTH)
     node.prior[:] /= node.prior.sum()
     for seat in range(MAX_PLAYERS):
-        node.value[seat] = _mean(node, best, seat)
+        node.value[seat] = turn.seat_win[seat] + margin_weight * turn.seat_margin[seat]
+
+
+@kernel
+def _write_walk(turn: Record, walk: Int, margin_weight: float, shares: FloatArray) -> None:
+    """Writes what a walk of the lookahead leaves each seat."""
+    for seat in range(MAX_PLAYERS):
+        shares[seat] = turn.walk_win[walk, seat] + margin_weight * turn.walk_margin[walk, seat]
 
 
 @kernel
 def _mean(node: Record, action: Int, seat: Int) -> float:
     """What an action is worth to a seat on average over chance."""
     worth: float = 0.0
-    for k in range(MAX_STEPS):
+    for k in range(NUM_FACES):
         if node.chance[k] > 0:  # the others hold nothing
             worth += node.chance[k] * node.shares[action, k, seat]
     return worth
@@ -293,7 +277,7 @@ def _best_bound(node: Record, exploration: float) -> Int:
 def _next_outcome(node: Record, action: Int) -> Int:
     """The outcome of chance that is furthest behind its probability, the first among equals."""
     best, most = 0, -np.inf
-    for k in range(MAX_STEPS):
+    for k in range(NUM_FACES):
         behind = node.chance[k] * (node.visits[action] + 1) - node.tries[action, k]
         if node.chance[k] > 0 and behind > most:
             best, most = k, behind

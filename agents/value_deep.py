@@ -20,7 +20,7 @@ from marrakech_env import game
 from marrakech_env.actions import FIRST_PLACEMENT, NUM_ACTIONS
 from marrakech_env.compile import kernel
 from marrakech_env.state import LAY, OVER, STEER, STEER_AT_END, Int, Record, States
-from marrakech_env.tables import DIE_PROBABILITY, WALK
+from marrakech_env.tables import DIE_PROBABILITY
 
 from .value_inputs import NUM_FACES
 from .value_search import copy_state, look_ahead, value_between
@@ -124,12 +124,8 @@ def _add_walks(
     """Adds a steering's mean over the die, each walk with its best placement."""
     turn, after = mind.turn, mind.after
     mover = np.int64(state.player)
-    facing = (np.int64(state.facing) + steering + 3) & 3
     for steps in range(1, NUM_FACES + 1):
-        heading = WALK[steps, 4 * np.int64(state.assam) + facing]
-        walk: Int = 0
-        while turn.walk[walk] != heading:
-            walk += 1
+        walk = turn.walk_of[steering, steps - 1]
         if not turn.walk_is_deep[walk]:
             turn.walk_is_deep[walk] = True
             values = turn.walk_deep[walk]

@@ -38,11 +38,14 @@ TURN: Final = np.dtype(
         ("seat_win", np.float64, (MAX_PLAYERS,)),
         ("num_walks", np.int64),
         ("walk", np.int64, (_WALKS,)),  # the headings of the walks
+        ("walk_of", np.int64, (NUM_STEERINGS, NUM_FACES)),  # the walk of a steering and roll - 1
         ("walk_placement", np.int64, (_WALKS,)),  # the best placement there, -1 without one
         ("walk_worth", np.float64, (_WALKS,)),  # for the mover
         ("walk_margin", np.float64, (_WALKS, MAX_PLAYERS)),  # by seat
         ("walk_win", np.float64, (_WALKS, MAX_PLAYERS)),
-        ("of_placement", np.float64, (NUM_PLACEMENTS, 3)),  # worth, margin, win for the mover
+        ("rug_worth", np.float64, (NUM_PLACEMENTS,)),  # for the mover, -inf where not legal
+        ("rug_margin", np.float64, (NUM_PLACEMENTS, MAX_PLAYERS)),  # by seat
+        ("rug_win", np.float64, (NUM_PLACEMENTS, MAX_PLAYERS)),
         ("is_deep", np.int8, (NUM_ACTIONS,)),  # whether `deep` holds the action, see `value_deep`
         ("deep", np.float64, (NUM_ACTIONS, 2)),  # margin, win after the next player's turn too
         ("walk_is_deep", np.int8, (_WALKS,)),
@@ -123,6 +126,7 @@ def _value_walks(state: Record, mind: Record, tables: Record) -> None:
         worth, margin, win = 0.0, 0.0, 0.0
         for steps in range(1, NUM_FACES + 1):
             walk = _value_walk(state, steering, steps, mind, tables)
+            turn.walk_of[steering, steps - 1] = walk
             chance = DIE_PROBABILITY[steps]
             worth += chance * turn.walk_worth[walk]
             margin += chance * turn.walk_margin[walk, mover]
@@ -136,7 +140,7 @@ def _value_walks(state: Record, mind: Record, tables: Record) -> None:
         turn.seat_margin[seat] = 0
         turn.seat_win[seat] = 0
     for steps in range(1, NUM_FACES + 1):
-        walk = _value_walk(state, turn.best, steps, mind, tables)
+        walk = turn.walk_of[turn.best, steps - 1]
         for seat in range(MAX_PLAYERS):
             turn.seat_margin[seat] += DIE_PROBABILITY[steps] * turn.walk_margin[walk, seat]
             turn.seat_win[seat] += DIE_PROBABILITY[steps] * turn.walk_win[walk, seat]
@@ -192,7 +196,7 @@ def _value_placements(state: Record, walk: Int, mind: Record, tables: Record) ->
     heading = 4 * np.int64(state.assam) + state.facing
     late = (state.flags & STEER_AT_END) != 0
     for placement in range(NUM_PLACEMENTS):
-        turn.of_placement[placement, 0] = -np.inf
+        turn.rug_worth[placement] = -np.inf
     turn.walk_worth[walk] = -np.inf
     turn.walk_placement[walk] = -1
     for steering in range(NUM_STEERINGS if late else 1):
@@ -209,26 +213,30 @@ def _value_placements(state: Record, walk: Int, mind: Record, tables: Record) ->
             lay(work, tables, first, second)
             evaluate(work, tables, net, sums, first, second)
             worth = np.float64(sums.win[0] + net.margin_weight * sums.margin[0])
-            if worth > turn.of_placement[placement, 0]:
-                turn.of_placement[placement, 0] = worth
-                turn.of_placement[placement, 1] = sums.margin[0]
-                turn.of_placement[placement, 2] = sums.win[0]
+            if worth > turn.rug_worth[placement]:
+                turn.rug_worth[placement] = worth
+                _write_seats(work, sums, turn.rug_margin[placement], turn.rug_win[placement])
             if worth > turn.walk_worth[walk]:
                 turn.walk_worth[walk] = worth
                 turn.walk_placement[walk] = placement
-                _keep_walk(walk, work, sums, turn)
+    best = turn.walk_placement[walk]
+    for seat in range(MAX_PLAYERS):
+        turn.walk_margin[walk, seat] = turn.rug_margin[best, seat]
+        turn.walk_win[walk, seat] = turn.rug_win[best, seat]
 
 
 @kernel
-def _keep_walk(walk: Int, work: Record, sums: Record, turn: Record) -> None:
+def _write_seats(
+    work: Record, sums: Record, margin: NDArray[np.float64], win: NDArray[np.float64]
+) -> None:
     """Writes the values of all seats from those of the slots."""
     for seat in range(MAX_PLAYERS):
-        turn.walk_margin[walk, seat] = -MAX_MARGIN
-        turn.walk_win[walk, seat] = 0
+        margin[seat] = -MAX_MARGIN
+        win[seat] = 0
     for slot in range(work.num_slots):
         seat = work.seat_of_slot[slot]
-        turn.walk_margin[walk, seat] = sums.margin[slot]
-        turn.walk_win[walk, seat] = sums.win[slot]
+        margin[seat] = sums.margin[slot]
+        win[seat] = sums.win[slot]
 
 
 @kernel
@@ -239,7 +247,7 @@ def _value_without_rug(state: Record, walk: Int, mind: Record, tables: Record) -
     turn.walk_placement[walk] = -1
     work, sums = mind.other_work, mind.sums
     value_between(after, mover, -1, np.float32(1), work, mind, tables)
-    _keep_walk(walk, work, sums, turn)
+    _write_seats(work, sums, turn.walk_margin[walk], turn.walk_win[walk])
     turn.walk_worth[walk] = (
         turn.walk_win[walk, mover] + mind.net.margin_weight * turn.walk_margin[walk, mover]
     )
@@ -275,16 +283,18 @@ def value_between(
 
 @kernel
 def _value_lay_phase(state: Record, mind: Record, tables: Record) -> None:
+    """A rug to lay: every placement is an action."""
     turn = mind.turn
+    mover = np.int64(state.player)
     _prepare_rug(state, mind.work)
     turn.num_walks = 1
     _value_placements(state, 0, mind, tables)
     for placement in range(NUM_PLACEMENTS):
         action = placement + FIRST_PLACEMENT
-        turn.worth[action] = turn.of_placement[placement, 0]
+        turn.worth[action] = turn.rug_worth[placement]
         if turn.worth[action] > -np.inf:
-            turn.margin[action] = turn.of_placement[placement, 1]
-            turn.win[action] = turn.of_placement[placement, 2]
+            turn.margin[action] = turn.rug_margin[placement, mover]
+            turn.win[action] = turn.rug_win[placement, mover]
     turn.best = turn.walk_placement[0] + FIRST_PLACEMENT
     for seat in range(MAX_PLAYERS):
         turn.seat_margin[seat] = turn.walk_margin[0, seat]
@@ -293,7 +303,7 @@ def _value_lay_phase(state: Record, mind: Record, tables: Record) -> None:
 
 @kernel
 def _value_late_steering(state: Record, mind: Record, tables: Record) -> None:
-    """Steering at the end of a turn: three positions between two turns."""
+    """Steering at the end of a turn: three positions between two turns, kept like walks."""
     turn, after, work, sums = mind.turn, mind.after, mind.work, mind.sums
     mover = np.int64(state.player)
     turn.best = 0
@@ -301,16 +311,16 @@ def _value_late_steering(state: Record, mind: Record, tables: Record) -> None:
         copy_state(state, after)
         game.step(after, steering, -1)
         value_between(after, mover, -1, np.float32(1), work, mind, tables)
-        slot = work.slot_of_seat[mover]
-        turn.margin[steering] = sums.margin[slot]
-        turn.win[steering] = sums.win[slot]
-        turn.worth[steering] = sums.win[slot] + mind.net.margin_weight * sums.margin[slot]
-        if steering == 0 or turn.worth[steering] > turn.worth[turn.best]:
+        _write_seats(work, sums, turn.walk_margin[steering], turn.walk_win[steering])
+        margin, win = turn.walk_margin[steering, mover], turn.walk_win[steering, mover]
+        turn.margin[steering] = margin
+        turn.win[steering] = win
+        turn.worth[steering] = win + mind.net.margin_weight * margin
+        if turn.worth[steering] > turn.worth[turn.best]:
             turn.best = steering
-            _keep_walk(0, work, sums, turn)
     for seat in range(MAX_PLAYERS):
-        turn.seat_margin[seat] = turn.walk_margin[0, seat]
-        turn.seat_win[seat] = turn.walk_win[0, seat]
+        turn.seat_margin[seat] = turn.walk_margin[turn.best, seat]
+        turn.seat_win[seat] = turn.walk_win[turn.best, seat]
 
 
 @kernel

@@ -1,14 +1,16 @@
-"""The searches `expectimax2` and `mcts`: legal, repeatable, exact where they claim to be."""
+"""The searches `expectimax2`, `mcts` and `champion`: legal, repeatable, exact where they say so."""
 
 import numpy as np
 import pytest
 
+from marrakech_agents.champion import ChampionAgent
 from marrakech_agents.evaluation import value
 from marrakech_agents.expectimax import ExpectimaxAgent
 from marrakech_agents.expectimax2 import Effort, Expectimax2Agent
 from marrakech_agents.mcts import MctsAgent
 from marrakech_agents.patches import PATCHES, ROLL_CHANCE, survey
 from marrakech_agents.turn import make_scratch
+from marrakech_agents.value import ONE_TURN, WEIGHTS, ValueAgent, load_model
 from marrakech_env import arena, game
 from marrakech_env.agent import load_agent
 from marrakech_env.batch import Batch
@@ -20,7 +22,9 @@ RULES = ["official", "boardgamearena;steering=end", "comp1110;money=3"]
 QUICK = {
     "expectimax2": Expectimax2Agent(effort=Effort(2, 0.2, 0.05, 1, 0.0)),
     "mcts": MctsAgent(playouts=5),
+    "champion": ChampionAgent(playouts=5),
 }
+KINDS = [ExpectimaxAgent, Expectimax2Agent, MctsAgent, ChampionAgent]
 WIDE = Effort(12, np.inf, np.inf, 12, np.inf)
 
 
@@ -50,7 +54,9 @@ def test_every_decision_is_legal_and_that_of_the_game_alone(name, players, rules
 
 def test_the_names_lead_to_them():
     assert isinstance(load_agent("expectimax2"), Expectimax2Agent)
-    assert isinstance(load_agent("mcts"), MctsAgent)
+    assert type(load_agent("mcts")) is MctsAgent
+    assert isinstance(load_agent("champion"), ChampionAgent)
+    assert (load_agent("mcts").version, load_agent("champion").version) == (2, 1)
 
 
 def slow_two_turns(state, action, player, tables):
@@ -104,16 +110,49 @@ def test_placements_are_valued_after_the_whole_turn_of_the_next_player(players, 
             assert row.worth == pytest.approx(expected, abs=1e-9)
 
 
-def test_a_playout_replaces_an_estimate_by_the_value_after_the_next_turn():
+@pytest.mark.parametrize("kind", [MctsAgent, ChampionAgent])
+@pytest.mark.parametrize("money", [30, 4])
+def test_a_playout_replaces_an_estimate_by_the_value_after_the_next_turn(kind, money):
     """With one colour there is no chance after a rug, so one playout values one placement anew."""
-    tables, agent = ExpectimaxAgent().weights_for(3), MctsAgent(playouts=1)
-    picked = states_on_the_way(3, "official", 3, 6, lambda states: states["phase"] == LAY)
-    for state in picked[[10, 50]]:
-        best = max(ExpectimaxAgent().analyse(state), key=lambda row: row.worth).action
+    one_turn, agent = ValueAgent(effort=ONE_TURN), kind(playouts=1)
+    margin_weight = load_model(WEIGHTS / "value-3.json").head.margin_weight
+    picked = states_on_the_way(
+        3, f"official;money={money}", 3, 6, lambda states: states["phase"] == LAY
+    )
+    for state in picked[[10, 40]]:
+        best = one_turn.analyse(state)[0].action
         found = {row.action: row.worth for row in agent.analyse(state)}
-        expected = slow_two_turns(state, best, int(state["player"]), tables)
-        assert found[best] == pytest.approx(expected, abs=1e-9)
+        after = state.reshape(1).copy()
+        game.step(after[0], best, -1)
+        shares, margins = (table[0, state["player"]] for table in one_turn.evaluate(after))
+        assert found[best] == pytest.approx(shares + margin_weight * margins, abs=1e-9)
         assert max(found.values()) == found[best]
+
+
+@pytest.mark.parametrize("name", ["mcts", "champion"])
+def test_moving_everybody_one_seat_on_changes_nothing(name):
+    order = np.array([2, 0, 1, 3])
+    picked = states_on_the_way(
+        3, "official;money=12", 3, 6, lambda states: states["rugs"].sum(axis=1) > 3
+    )
+    for state in picked[30::40]:
+        moved = state.reshape(1).copy()
+        for field in ("colour_boards", "rugs", "money", "eliminated"):
+            moved[field][0] = state[field][order]
+        moved["next_colour"][0, :3] = [0, 1, 2]
+        moved["next_colour"][0][moved["rugs"][0] == 0] = -1
+        moved["player"] = (state["player"] + 1) % 3
+        rows = {row.action: row.worth for row in QUICK[name].analyse(state)}
+        assert {r.action: r.worth for r in QUICK[name].analyse(moved)} == pytest.approx(
+            rows, abs=2e-3
+        )
+
+
+def test_more_playouts_change_what_actions_are_worth():
+    picked = states_on_the_way(2, "official", 2, 3, lambda states: states["phase"] == LAY)[20:24]
+    few, many = (MctsAgent(playouts=n).action_values(picked) for n in (1, 30))
+    assert (few != many).any(axis=1).all()
+    assert (MctsAgent(playouts=30).action_values(picked[::-1])[::-1] == many).all()
 
 
 @pytest.mark.parametrize("name", QUICK)
@@ -125,6 +164,31 @@ def test_the_last_two_turns_are_played_as_the_solver_does(name, players):
     actions = QUICK[name].act(picked, np.random.default_rng(0))
     for state, action in zip(picked[:12], actions):
         assert action == solve(state).best
+
+
+@pytest.mark.parametrize("players", [2, 3, 4])
+def test_the_champion_plays_the_last_three_turns_as_the_solver_does(players):
+    picked = states_on_the_way(
+        players,
+        "official;rugs=6",
+        4,
+        7,
+        lambda states: (states["rugs"].sum(axis=1) == 3) & (states["phase"] == LAY),
+    )[:6]
+    actions = QUICK["champion"].act(picked, np.random.default_rng(0))
+    assert len(picked) == 6
+    for state, action in zip(picked, actions):
+        assert action == solve(state).best
+
+
+def test_finished_games_in_a_batch_are_left_alone():
+    batch = Batch(2, seed=1)
+    states = batch.states.copy()
+    states["phase"][0] = OVER
+    for agent in QUICK.values():
+        values = agent.action_values(states)
+        assert (values[0] == -np.inf).all()
+        assert (values[1] == agent.action_values(states[1:])[0]).all()
 
 
 def test_analysis_agrees_with_the_decision():
@@ -139,7 +203,7 @@ def test_analysis_agrees_with_the_decision():
             assert sorted(row.action for row in rows) == legal
 
 
-@pytest.mark.parametrize("kind", [ExpectimaxAgent, Expectimax2Agent, MctsAgent])
+@pytest.mark.parametrize("kind", KINDS)
 def test_a_temperature_draws_from_the_softmax_of_the_worths(kind):
     agent = kind(temperature=0.05)
     state = states_on_the_way(2, "official", 1, 9, lambda states: states["phase"] == LAY)[7:8]
@@ -156,17 +220,20 @@ def test_a_temperature_draws_from_the_softmax_of_the_worths(kind):
 
 
 def test_bad_settings_are_refused():
-    for kind in (ExpectimaxAgent, Expectimax2Agent, MctsAgent):
+    for kind in KINDS:
         with pytest.raises(ValueError, match=r"temperature must be at least 0, not -0\.1"):
             kind(temperature=-0.1)
-    with pytest.raises(ValueError, match="playouts must be at least 1, not 0"):
-        MctsAgent(playouts=0)
-    with pytest.raises(ValueError, match="exploration must be at least 0, not nan"):
-        MctsAgent(exploration=float("nan"))
+    for kind in (MctsAgent, ChampionAgent):
+        with pytest.raises(ValueError, match="playouts must be at least 1, not 0"):
+            kind(playouts=0)
+        with pytest.raises(ValueError, match="exploration must be at least 0, not nan"):
+            kind(exploration=float("nan"))
+    with pytest.raises(ValueError, match="agent 'mcts' is made for 2 players, not for 3"):
+        MctsAgent(load_model(WEIGHTS / "value-2.json")).action_values(Batch(1, 3).states)
 
 
 @pytest.mark.long
-@pytest.mark.parametrize("name", ["expectimax2", "mcts"])
+@pytest.mark.parametrize("name", QUICK)
 def test_searching_beats_greedy(name):
     result = arena.play([name], field=["greedy"], deals=40, seed=3)
     assert result.pairings[0].win_share.value > 0.6
