@@ -116,7 +116,7 @@ def test_names_are_the_text_or_the_attribute() -> None:
 
 def test_an_agent_for_another_number_of_players_is_refused() -> None:
     agent = Highest()
-    agent.num_players = 3  # type: ignore[attr-defined]
+    agent.num_players = 3  # type: ignore[attr-defined]  # optional, so not in the class
     assert load_agent(agent, num_players=3) is agent
     assert load_agent(agent) is agent
     with pytest.raises(ValueError, match="'the highest' is made for 3 players, not for 2"):
