@@ -60,9 +60,10 @@ class Teacher:
         buffer: Any = model.rollout_buffer
         observations = torch.as_tensor(buffer.observations)
         policy, masks = model.policy, buffer.action_masks
+        parts = max(1, len(flat) // batch_size)
         losses = []
         for _ in range(epochs):
-            for rows in np.array_split(rng.permutation(len(flat)), len(flat) // batch_size):
+            for rows in np.array_split(rng.permutation(len(flat)), parts):
                 distribution = policy.get_distribution(observations[rows], masks[rows])
                 # Any, because torch declares no types for `backward`.
                 loss: Any = -distribution.log_prob(choices[rows]).mean()

@@ -41,6 +41,14 @@ def test_the_teacher_is_asked_in_the_positions_that_the_learner_came_to_and_is_f
     assert (distribution.mode().numpy() == choices).mean() > 0.5
 
 
+def test_a_rollout_smaller_than_a_batch_is_learned_in_one_step():
+    settings = PPOSettings(teacher="greedy", num_envs=2, num_steps=4, epochs=1, batch_size=64)
+    learner = PPOLearner(2, "official", 0, settings)
+    learner.prepare(Logger(None, []))
+    learner.advance(0.0, ())
+    assert learner._model.logger.name_to_value["train/teacher_loss"] > 0
+
+
 def test_an_unknown_teacher_is_refused():
     with pytest.raises(ValueError, match="unknown agent 'nobody'"):
         PPOLearner(2, "official", 0, PPOSettings(teacher="nobody"))
