@@ -35,6 +35,16 @@ def best_first(rows: Iterable[ActionValue]) -> list[ActionValue]:
     return sorted(rows, key=lambda row: (-row.worth, row.action))
 
 
+def ranked(values: NDArray[np.float64]) -> list[ActionValue]:
+    """The table of one state from the worth of every action.
+
+    Args:
+        values: float64 (A,), -inf where the action is not legal.
+    """
+    legal = np.flatnonzero(values > -np.inf)
+    return best_first(ActionValue(int(action), float(values[action])) for action in legal)
+
+
 def checked_temperature(temperature: float) -> float:
     """The temperature of an agent.
 

@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from marrakech_env.compile import kernel
 from marrakech_env.state import State, States, as_states, one_state
 
-from .analysis import ActionValue, best_first, checked_temperature, choose_actions
+from .analysis import ActionValue, checked_temperature, choose_actions, ranked
 from .evaluation import FACTS, NUM_TERMS
 from .forecast import forecast
 from .reply import look_at_replies
@@ -116,11 +116,7 @@ class ExpectimaxAgent:
         Raises:
             ValueError: Not one state, or one without weights.
         """
-        values = self.action_values(one_state(state).reshape(1))[0]
-        return best_first(
-            ActionValue(int(action), float(values[action]))
-            for action in np.flatnonzero(values > -np.inf)
-        )
+        return ranked(self.action_values(one_state(state).reshape(1))[0])
 
     def weights_for(self, players: int) -> tuple[FloatArray, FloatArray]:
         """Weights and spreads for a number of players, see `read_weights`.

@@ -16,14 +16,12 @@ from numpy.typing import NDArray
 from marrakech_env.actions import NUM_ACTIONS
 from marrakech_env.state import State, States, as_states, one_state
 
-from .analysis import ActionValue, best_first, choose_actions
+from .analysis import ActionValue, choose_actions, ranked
 from .endings import SOLVED_TURNS, solve_late
 from .tree import new_tree, search
 from .value import ValueAgent, ValueModel
 from .value_tables import TABLE
 
-PLAYOUTS: Final = 80
-"""About 10 milliseconds a decision on one core."""
 EXPLORATION: Final = 0.15
 
 
@@ -31,10 +29,14 @@ class MctsAgent(ValueAgent):
     """Chooses what is worth most after its playouts, or draws at a temperature above 0.
 
     Attributes:
+        usual_name: Display name where none is given.
+        usual_playouts: How many where nothing is said; 80 take about 10 milliseconds on one core.
         solved_turns: With how many turns left positions are solved.
         version: Version 1 valued positions as `expectimax` does.
     """
 
+    usual_name = "mcts"
+    usual_playouts = 80
     solved_turns = SOLVED_TURNS
     version = 2
 
@@ -42,27 +44,28 @@ class MctsAgent(ValueAgent):
         self,
         model: ValueModel | None = None,
         temperature: float = 0.0,
-        playouts: int = PLAYOUTS,
+        playouts: int | None = None,
         exploration: float = EXPLORATION,
-        name: str = "mcts",
+        name: str | None = None,
     ) -> None:
         """Takes a model, as `ValueAgent` does.
 
         Args:
             model: As there.
             temperature: As there.
-            playouts: How many for each decision, at least 1.
+            playouts: How many for each decision, at least 1; None for `usual_playouts`.
             exploration: How readily it tries what looks worse, see `tree.new_tree`.
-            name: Display name.
+            name: Display name; None for `usual_name`.
 
         Raises:
             ValueError: As there, or fewer than 1 playout, or a negative exploration.
         """
+        playouts = self.usual_playouts if playouts is None else playouts
         if playouts < 1:
             raise ValueError(f"playouts must be at least 1, not {playouts!r}")
         if not exploration >= 0:
             raise ValueError(f"exploration must be at least 0, not {exploration!r}")
-        super().__init__(model, temperature, name)
+        super().__init__(model, temperature, name or self.usual_name)
         self._playouts, self._exploration = playouts, float(exploration)
 
     def act(self, states: States, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -79,9 +82,7 @@ class MctsAgent(ValueAgent):
         Raises:
             ValueError: Not one state, or no model for its number of players.
         """
-        values = self.action_values(one_state(state).reshape(1))[0]
-        rows = (ActionValue(action, float(worth)) for action, worth in enumerate(values))
-        return best_first(row for row in rows if row.worth > -np.inf)
+        return ranked(self.action_values(one_state(state).reshape(1))[0])
 
     def action_values(self, states: States) -> NDArray[np.float64]:
         """What every action is worth to the player to move.

@@ -26,9 +26,10 @@ from marrakech_env import game
 from marrakech_env.actions import FIRST_PLACEMENT, NUM_ACTIONS
 from marrakech_env.compile import kernel
 from marrakech_env.spec import MAX_PLAYERS
-from marrakech_env.state import LAY, OVER, STATE, STEER, STEER_AT_END, Int, Record, States
+from marrakech_env.state import LAY, OVER, STATE, Int, Record, States
 from marrakech_env.tables import DIE_PROBABILITY, NUM_PLACEMENTS
 
+from .second_turn import is_inside_turn
 from .value_inputs import NUM_FACES, NUM_STEERINGS
 from .value_search import look_ahead
 
@@ -149,7 +150,7 @@ def _play_out(count: Int, tree: Tree) -> Int:
                 new.value[:] = node.shares[action, outcome]
             else:
                 _open(at, tree)
-            if not _is_inside_turn(after):
+            if not is_inside_turn(after):
                 break
     for back in range(depth - 1, -1, -1):
         below: Record = nodes[at]
@@ -183,12 +184,6 @@ def _number_of(state: Record, outcome: Int) -> Int:
 
 
 @kernel
-def _is_inside_turn(state: Record) -> bool:
-    """Whether the mover has walked, and has still to lay or with `steering=end` to steer."""
-    return bool(state.phase == LAY or (state.phase == STEER and state.flags & STEER_AT_END))
-
-
-@kernel
 def _open(at: Int, tree: Tree) -> None:
     """Writes the first estimates of a new node, an unfinished game."""
     node: Record = tree.nodes[at]
@@ -215,7 +210,7 @@ def _open(at: Int, tree: Tree) -> None:
                 share += margin_weight * turn.rug_margin[placement, seat]
                 node.shares[FIRST_PLACEMENT + placement, 0, seat] = share
                 node.shares[FIRST_PLACEMENT + placement, 1, seat] = share
-    elif _is_inside_turn(state):
+    elif is_inside_turn(state):
         for steering in range(NUM_STEERINGS):
             _write_walk(turn, steering, margin_weight, node.shares[steering, 0])
     else:
