@@ -89,6 +89,19 @@ def test_step_works_in_place_on_views_of_any_stride():
     assert (every[1::2] == start(3)).all()
 
 
+@pytest.mark.parametrize(("play_on", "over"), [(0, True), (1, False)])
+def test_a_last_survivor_plays_on_where_the_rules_say_so(play_on, over):
+    turn = "0s" if play_on else "-"
+    states = parse_position(f"{EMPTY} 33S {turn} 30:2,x1:0,x2:0 official;play_on={play_on}")
+    assert rules.is_over(states)[0] == over
+    assert rules.action_mask(states).any() != over
+    if play_on:
+        rules.step(states, [1], [1])
+        rules.step(states, [int(rules.action_mask(states).argmax())], [-1])
+        assert not rules.is_over(states)[0]
+        assert states["player"][0] == 0
+
+
 def test_finished_games_are_left_alone():
     text = f"{EMPTY} 33S - 30:0+0:-,30:0+0:- official"
     states = parse_position(text)
