@@ -1,4 +1,4 @@
-"""ChampionAgent: the strongest player here, the tree of `mcts` with more time."""
+"""ChampionAgent: the tree of `mcts` with more time."""
 
 from __future__ import annotations
 
