@@ -19,6 +19,9 @@ from typing import IO, Any
 PAST = "past"
 """Name of the folder of past versions."""
 
+TEMPORARY = ".{name}.{process}.tmp"
+"""Name of a file while it is written."""
+
 
 def write_atomically(path: Path, data: bytes) -> None:
     """Writes a file so that at any moment either the old or the new content is there.
@@ -26,7 +29,7 @@ def write_atomically(path: Path, data: bytes) -> None:
     Raises:
         OSError: It cannot be written; the old content is still there.
     """
-    temporary = path.with_name(f".{path.name}.{os.getpid()}.tmp")
+    temporary = path.with_name(TEMPORARY.format(name=path.name, process=os.getpid()))
     try:
         with open(temporary, "wb") as file:
             file.write(data)
@@ -107,6 +110,8 @@ class RunFolder:
     def open(cls, path: Path) -> RunFolder:
         """Opens a run as its last checkpoint left it; what came after will be made again.
 
+        Files that a killed process had half written are removed.
+
         Raises:
             ValueError: It is no run, one of its files is damaged, or another process trains there.
         """
@@ -121,6 +126,8 @@ class RunFolder:
                 run.past = [folder for folder in versions if (folder / "model.json").exists()]
                 run.elapsed = saved["elapsed"]
                 run.checkpoint = saved["trainer"]
+            for unfinished in path.rglob(TEMPORARY.format(name="*", process="*")):
+                unfinished.unlink()
         except BusyError:
             raise
         except Exception as error:  # torch has errors of its own for files that make no sense

@@ -291,6 +291,24 @@ def test_a_killed_process_leaves_no_lock_behind(tmp_path):
     assert RunFolder.open(tmp_path / "a").settings == {}
 
 
+def test_a_resumed_run_clears_away_what_a_killed_one_had_half_written(tmp_path):
+    from marrakech_agents.runs import RunFolder
+
+    RunFolder.create(tmp_path / "a", {}).keep_version(lambda folder: None, steps=1)
+    for name in ("checkpoint.pt", "past/0000000001/model.json"):
+        writes_and_dies = (
+            "import os, pathlib, sys\nfrom marrakech_agents.runs import write_atomically\n"
+            "os.fsync = lambda _: os._exit(9)\n"
+            "write_atomically(pathlib.Path(sys.argv[1]), b'half')"
+        )
+        path = tmp_path / "a" / name
+        subprocess.run([sys.executable, "-c", writes_and_dies, str(path)], env=ENVIRONMENT)
+        assert not path.exists()
+        assert len(list(path.parent.glob(".*.tmp"))) == 1
+    RunFolder.open(tmp_path / "a")
+    assert not list(tmp_path.rglob(".*.tmp"))
+
+
 def test_the_bar_of_a_resumed_run_counts_from_the_start_of_the_run(tmp_path):
     from marrakech_agents.runs import RunFolder
 
