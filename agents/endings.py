@@ -19,6 +19,12 @@ MARGIN_BONUS: Final = 1e-6
 """What a dirham of margin counts beside a solved share of the win: only among equal shares."""
 
 
+def is_late(states: States, turns: int = SOLVED_TURNS) -> NDArray[np.bool_]:
+    """Which games of STATE (B,) are over or have at most so many turns left: bool (B,)."""
+    late: NDArray[np.bool_] = states["rugs"].sum(axis=1) <= turns
+    return late | (states["phase"] == OVER)
+
+
 def solve_late(
     states: States, values: NDArray[np.float64], turns: int = SOLVED_TURNS
 ) -> NDArray[np.int64]:
@@ -33,7 +39,7 @@ def solve_late(
     Returns:
         int64 (N,), the games that have more turns left; their values are not changed.
     """
-    late = (states["rugs"].sum(axis=1) <= turns) | (states["phase"] == OVER)
+    late = is_late(states, turns)
     for i in np.flatnonzero(late):
         values[i] = -np.inf
         if states["phase"][i] != OVER:

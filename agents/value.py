@@ -2,8 +2,9 @@
 
 When steering it looks at all three steerings, all rolls and all placements after them, when laying
 at all placements, and takes what leads to the best position on average. Where several actions are
-close, they are judged after the next player's turn too. The worth of a position is the win chance
-plus a little for the margin, as the network was trained by self-play (`td`).
+close, they are judged after the next player's turn too; the last two turns of a game are solved
+(`endings`). The worth of a position is the win chance plus a little for the margin, as the network
+was trained by self-play (`td`).
 
 A model is made for one number of players (`models` has its files). Playing needs NumPy and Numba
 alone.
@@ -25,11 +26,13 @@ from marrakech_env import rewards
 from marrakech_env.actions import NUM_ACTIONS
 from marrakech_env.rewards import MARGIN_UNIT
 from marrakech_env.rules import scores, winner_shares
+from marrakech_env.solver import solve
 from marrakech_env.spec import MAX_PLAYERS, check_num_players, resolve_rules
 from marrakech_env.state import State, States, as_states, one_state
 
 from . import models
 from .analysis import ActionValue, best_first
+from .endings import MARGIN_BONUS, is_late
 from .tensors import Tensors
 from .value_deep import EFFORT, value_actions
 from .value_net import NET, empty_net
@@ -235,6 +238,15 @@ class ValueAgent:
             players = int(states["num_players"][0])
             minds, effort = self._minds_for(players), self._efforts[players]
             value_actions(states, minds, TABLE, effort, noise, values, actions)
+        for i in np.flatnonzero(is_late(states) & (actions >= 0)):
+            solution, mover = solve(states[i]), states["player"][i]
+            wins, margins = solution.shares[:, mover], solution.margins[:, mover]
+            worths = wins + MARGIN_BONUS * margins
+            if len(values):
+                values[i, solution.actions] = np.stack([worths, margins, wins], axis=1)
+            if len(noise):
+                worths = worths + noise[i, solution.actions]
+            actions[i] = solution.actions[np.argmax(worths)]
         return actions
 
 

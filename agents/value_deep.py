@@ -153,17 +153,15 @@ def _add_placement(
     inner: Record,
     tables: Record,
 ) -> None:
-    """Adds a placement's mean over the colour of the mover's next rug."""
+    """Adds a placement, with the likelier colour of the mover's next rug, the lower of equals."""
     mover, trial = np.int64(state.player), mind.trial
     lower, upper = game.next_colour_weights(state)
-    total = lower + upper
-    for k in range(2):
-        weight = upper if k else lower
-        if weight > 0 or (total == 0 and k == 0):
-            copy_state(state, trial)
-            game.step(trial, placement + FIRST_PLACEMENT, 2 * mover + k if total > 0 else -1)
-            part = chance * weight / total if total > 0 else chance
-            _add_turn(trial, mover, part, deep, inner, tables)
+    colour: Int = -1
+    if lower + upper > 0:
+        colour = 2 * mover + (upper > lower)
+    copy_state(state, trial)
+    game.step(trial, placement + FIRST_PLACEMENT, colour)
+    _add_turn(trial, mover, chance, deep, inner, tables)
 
 
 @kernel
