@@ -144,7 +144,10 @@ class ValueAgent:
         name: Display name.
         num_players: The only number of players it can play with; not there with shipped models.
         num_parameters: Weights of all its networks.
+        version: Grows whenever it plays differently, see `load_agent`.
     """
+
+    version: Final = 2
 
     def __init__(
         self,

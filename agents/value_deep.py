@@ -2,9 +2,10 @@
 
 The lookahead of one turn (`value_search`) ranks the actions. Those close to the best one are looked
 at again: the next player's whole turn is searched in the same way, exactly over his steerings, the
-die and his placements and over the colour of the mover's next rug, and the value is the one that
-remains for the mover once the next player has taken what is best for himself. Which actions are
-looked at again depends on the position alone, not on a clock.
+die and his placements, and the value is the one that remains for the mover once the next player has
+taken what is best for himself. The mover's own next rug has its likelier colour meanwhile: both
+colours would take twice the time for little. Which actions are looked at again depends on the
+position alone, not on a clock.
 
 Legend: as in `value_search`; `inner` is the MIND of the next player's turn.
 """
