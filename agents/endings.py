@@ -21,8 +21,8 @@ MARGIN_BONUS: Final = 1e-6
 
 def is_late(states: States, turns: int = SOLVED_TURNS) -> NDArray[np.bool_]:
     """Which games of STATE (B,) are over or have at most so many turns left: bool (B,)."""
-    late: NDArray[np.bool_] = states["rugs"].sum(axis=1) <= turns
-    return late | (states["phase"] == OVER)
+    late: NDArray[np.bool_] = (states["rugs"].sum(axis=1) <= turns) | (states["phase"] == OVER)
+    return late
 
 
 def solve_late(
