@@ -26,13 +26,12 @@ from marrakech_env import rewards
 from marrakech_env.actions import NUM_ACTIONS
 from marrakech_env.rewards import MARGIN_UNIT
 from marrakech_env.rules import scores, winner_shares
-from marrakech_env.solver import solve
 from marrakech_env.spec import MAX_PLAYERS, check_num_players, resolve_rules
 from marrakech_env.state import State, States, as_states, one_state
 
 from . import models
 from .analysis import ActionValue, best_first
-from .endings import MARGIN_BONUS, is_late
+from .endings import is_late, solved_actions
 from .tensors import Tensors
 from .value_deep import EFFORT, value_actions
 from .value_net import NET, empty_net
@@ -245,14 +244,11 @@ class ValueAgent:
             minds, effort = self._minds_for(players), self._efforts[players]
             value_actions(states, minds, TABLE, effort, noise, values, actions)
         for i in np.flatnonzero(is_late(states) & (actions >= 0)):
-            solution, mover = solve(states[i]), states["player"][i]
-            wins, margins = solution.shares[:, mover], solution.margins[:, mover]
-            worths = wins + MARGIN_BONUS * margins
+            legal, solved = solved_actions(states[i])
             if len(values):
-                values[i, solution.actions] = np.stack([worths, margins, wins], axis=1)
-            if len(noise):
-                worths = worths + noise[i, solution.actions]
-            actions[i] = solution.actions[np.argmax(worths)]
+                values[i, legal] = solved
+            worths = solved[:, 0] + (noise[i, legal] if len(noise) else 0.0)
+            actions[i] = legal[np.argmax(worths)]
         return actions
 
 
