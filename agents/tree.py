@@ -6,9 +6,9 @@ When it is reached for the first time, the rest of the turn is looked at with th
 everybody's shares, and the actions their priors. A playout goes down from the root until it meets a
 new position between two turns: by the action with the best upper bound for who moves there, and to
 the outcome of chance that is furthest behind its probability. On the way back, the estimates on the
-path are replaced by the values of the nodes they lead to; the value of a node is the mean over its
-actions, weighted by their playouts, and exactly over chance. So nothing is drawn by lot: equal
-states get equal values.
+path are replaced by the values of the nodes they lead to; the value of a node is that of the action
+which is worth most to its mover among those that were tried, exactly over chance. So nothing is
+drawn by lot: equal states get equal values.
 
 Legend: `B` games, `N` nodes, `A` = 15 actions, `K` = 4 outcomes of chance (the rolls, or the lower
 and upper next colour, or none), seats 0..3; node 0 is the root; *shares*: what a position is worth
@@ -287,9 +287,9 @@ def _back_up(node: Record, action: Int, outcome: Int, value: FloatArray, mover: 
     node.tries[action, outcome] += 1
     node.shares[action, outcome] = value
     node.worth[action] = _mean(node, action, mover)
-    node.value[:] = 0.0
+    best = action
     for other in range(NUM_ACTIONS):
-        if node.visits[other] > 0:
-            for seat in range(MAX_PLAYERS):
-                part = node.visits[other] / node.playouts
-                node.value[seat] += part * _mean(node, other, seat)
+        if node.visits[other] > 0 and node.worth[other] > node.worth[best]:
+            best = other
+    for seat in range(MAX_PLAYERS):
+        node.value[seat] = _mean(node, best, seat)

@@ -7,10 +7,13 @@ from marrakech_agents.champion import ChampionAgent
 from marrakech_agents.evaluation import value
 from marrakech_agents.expectimax import ExpectimaxAgent
 from marrakech_agents.expectimax2 import Effort, Expectimax2Agent
-from marrakech_agents.mcts import MctsAgent
+from marrakech_agents.mcts import EXPLORATION, MctsAgent
 from marrakech_agents.patches import PATCHES, ROLL_CHANCE, survey
+from marrakech_agents.tree import NO_NODE, new_tree, search
 from marrakech_agents.turn import make_scratch
 from marrakech_agents.value import ONE_TURN, WEIGHTS, ValueAgent, load_model
+from marrakech_agents.value_search import new_minds
+from marrakech_agents.value_tables import TABLE
 from marrakech_env import arena, game
 from marrakech_env.agent import load_agent
 from marrakech_env.batch import Batch
@@ -56,7 +59,7 @@ def test_the_names_lead_to_them():
     assert isinstance(load_agent("expectimax2"), Expectimax2Agent)
     assert type(load_agent("mcts")) is MctsAgent
     assert isinstance(load_agent("champion"), ChampionAgent)
-    assert (load_agent("mcts").version, load_agent("champion").version) == (2, 1)
+    assert (load_agent("mcts").version, load_agent("champion").version) == (3, 2)
 
 
 def slow_two_turns(state, action, player, tables):
@@ -127,6 +130,23 @@ def test_a_playout_replaces_an_estimate_by_the_value_after_the_next_turn(kind, m
         shares, margins = (table[0, state["player"]] for table in one_turn.evaluate(after))
         assert found[best] == pytest.approx(shares + margin_weight * margins, abs=1e-9)
         assert max(found.values()) == found[best]
+
+
+@pytest.mark.parametrize("players", [2, 3])
+def test_positions_in_the_tree_are_worth_what_the_best_action_tried_there_is(players):
+    playouts, minds = 60, new_minds(load_model(WEIGHTS / f"value-{players}.json").net)
+    picked = states_on_the_way(players, "official", 1, 4, lambda states: states["phase"] == LAY)
+    tree = new_tree(playouts, EXPLORATION, minds, TABLE)
+    search(picked[8:9], np.arange(1), playouts, tree, np.zeros((1, 15)))
+    inner = [node for node in tree.nodes[: playouts + 1] if node["playouts"] > 0]
+    assert len(inner) > 10
+    assert any((node["visits"] > 0).sum() > 1 for node in inner[1:])
+    for node in inner:
+        best = np.where(node["visits"] > 0, node["worth"], -np.inf).argmax()
+        np.testing.assert_allclose(node["value"], node["chance"] @ node["shares"][best])
+        for action, outcome in np.argwhere(node["child"] != NO_NODE):
+            below = tree.nodes[node["child"][action, outcome]]
+            np.testing.assert_array_equal(node["shares"][action, outcome], below["value"])
 
 
 @pytest.mark.parametrize("name", ["mcts", "champion"])
