@@ -23,21 +23,20 @@ from numpy.typing import NDArray
 
 from marrakech_env import game
 from marrakech_env.compile import kernel
+from marrakech_env.regions import ENDS
 from marrakech_env.spec import BOARD_SIZE, MAX_PLAYERS, NUM_CELLS
 from marrakech_env.state import Bits, Int, Record
 
-from .patches import LANDINGS, MAX_STEPS, NOBODY, ROLL_CHANCE, heading_of, turns_left
-from .walks import (
-    BESIDE,
-    NEAR,
-    cells_where,
-    follower_of,
-    largest_patch,
-    likely_steering,
-    others_board,
-    second_steering,
-    swing,
+from .patches import (
+    LANDINGS,
+    MAX_STEPS,
+    NOBODY,
+    NUM_STEERINGS,
+    ROLL_CHANCE,
+    heading_of,
+    turns_left,
 )
+from .walks import BESIDE, cells_where, follower_of, largest_patch, likely_steering, others_board
 
 FACTS: Final = {
     "money": "dirhams",
@@ -68,13 +67,28 @@ _SWING, _GROWTH, _COVER, _CUT = range(15, NUM_FACTS)
 NUM_TERMS: Final = 1 + 2 * NUM_FACTS
 """Weights of one prediction: a constant, the player's own facts, the mean facts of the others."""
 
+LOOK: Final = np.dtype(
+    [
+        ("swing", np.int64),  # as the fact of this name, from this landing
+        ("growth", np.int64),
+        ("cut", np.int64),  # largest patch of rivals beside it
+        ("follows", np.int64),  # heading in which the follower walks off
+        ("income", np.float64),  # what the walker can expect of that, bankruptcy counted
+    ],
+    align=True,
+)
+"""What there is to be known about one landing of the walker."""
+
 SHEET: Final = np.dtype(
     [
         ("facts", np.float64, (MAX_PLAYERS, NUM_FACTS)),
         ("sums", np.float64, (NUM_FACTS,)),  # of the facts over all players in the game
-        ("bills", np.float64, (NUM_CELLS,)),  # what each cell costs the follower
         ("scores", np.float64, (MAX_PLAYERS,)),  # predicted final scores
-        ("costs", np.float64, (2,)),  # least toll and least cost so far, of `likely_steering`
+        # What `walks` finds out about the walk to come.
+        ("looks", LOOK, (NUM_STEERINGS, MAX_STEPS)),  # by steering and roll
+        ("swings", np.uint64, (3, 2)),  # see `walks.fill_swings`
+        ("bills", np.uint32, (NUM_CELLS,)),  # see `walks.fill_bills`
+        ("rival_sizes", np.int16, (NUM_CELLS + 1,)),  # of the patches of the walker's rivals
     ],
     align=True,
 )
@@ -134,7 +148,9 @@ def win_chance(
     spread = spreads[min(turns_left(state), len(spreads) - 1)]
     total = 0.0
     for seat in range(state.num_players):
-        if not state.eliminated[seat]:
+        if seat == player:
+            total += 1.0
+        elif not state.eliminated[seat]:
             total += np.exp((scores[seat] - scores[player]) / spread)
     return 1 / total
 
@@ -211,17 +227,45 @@ def fill_facts(state: Record, board: Record, sheet: Record) -> None:
     walker, heading = np.int64(state.player), heading_of(state)
     follower, theirs = follower_of(state), others_board(state, walker)
     likely, cheap = likely_steering(state, board, sheet)
+    _add_walks(state, board, heading, likely, follower, sheet, _TOLL)
     for k in range(MAX_STEPS):
-        chance = ROLL_CHANCE[k]
-        landing = np.int64(LANDINGS[heading, cheap, k])
-        add_toll(state, board, walker, landing >> 2, chance, sheet, _CHEAP_TOLL, NOBODY)
-        if follower != NOBODY:
-            add_second(state, board, follower, landing, chance, sheet, _CHEAP_SECOND, NOBODY)
-        landing = np.int64(LANDINGS[heading, likely, k])
-        add_toll(state, board, walker, landing >> 2, chance, sheet, _TOLL, _RUIN)
-        if follower != NOBODY:
-            add_second(state, board, follower, landing, chance, sheet, _SECOND, _SECOND_RUIN)
-        add_reply(state, board, landing >> 2, theirs, chance, sheet)
+        cell = LANDINGS[heading, likely, k] >> 2
+        add_reply(state, board, cell, theirs, ROLL_CHANCE[k], sheet.looks[likely, k], sheet)
+    if cheap != likely:
+        _add_walks(state, board, heading, cheap, follower, sheet, _CHEAP_TOLL)
+        return
+    for seat in range(state.num_players):
+        sheet.facts[seat, _CHEAP_TOLL] = sheet.facts[seat, _TOLL]
+        sheet.facts[seat, _CHEAP_SECOND] = sheet.facts[seat, _SECOND]
+
+
+@kernel
+def _add_walks(
+    state: Record,
+    board: Record,
+    heading: Int,
+    steering: Int,
+    follower: Int,
+    sheet: Record,
+    toll: Int,
+) -> None:
+    """Adds the next two walks, the first one so steered, to the facts `_TOLL` or `_CHEAP_TOLL`.
+
+    And to those that go with it.
+    """
+    walker = np.int64(state.player)
+    second, ruin, second_ruin = (
+        (_SECOND, _RUIN, _SECOND_RUIN) if toll == _TOLL else (_CHEAP_SECOND, NOBODY, NOBODY)
+    )
+    for k in range(MAX_STEPS):
+        chance, cell = ROLL_CHANCE[k], np.int64(LANDINGS[heading, steering, k] >> 2)
+        add_toll(state, board, walker, cell, chance, sheet, toll, ruin)
+        if follower == NOBODY:
+            continue
+        start = sheet.looks[steering, k].follows
+        for j in range(MAX_STEPS):
+            cell, both = np.int64(ENDS[start, j]), chance * ROLL_CHANCE[j]
+            add_toll(state, board, follower, cell, both, sheet, second, second_ruin)
 
 
 @kernel
@@ -236,43 +280,32 @@ def add_toll(
     ruin: Int,
 ) -> None:
     """Adds a landing that happens with some chance to the facts `toll` and, if any, `ruin`."""
-    owner = np.int64(board.owner[cell])
-    if owner != NOBODY and owner != payer:
-        size, money = np.int64(board.size[cell]), np.int64(state.money[payer])
-        sheet.facts[payer, toll] -= chance * min(size, money)
-        sheet.facts[owner, toll] += chance * min(size, money)
-        if ruin != NOBODY and size > money:
-            sheet.facts[payer, ruin] += chance
-
-
-@kernel
-def add_second(
-    state: Record,
-    board: Record,
-    follower: Int,
-    heading: Int,
-    chance: float,
-    sheet: Record,
-    toll: Int,
-    ruin: Int,
-) -> None:
-    """Adds the follower's walk from a heading to the facts `toll` and `ruin`."""
-    steering = second_steering(state, heading, sheet)
-    for k in range(MAX_STEPS):
-        cell = np.int64(LANDINGS[heading, steering, k] >> 2)
-        add_toll(state, board, follower, cell, chance * ROLL_CHANCE[k], sheet, toll, ruin)
+    owner, money = np.int64(board.owner[cell]), np.int64(state.money[payer])
+    # Without a branch, which nobody could foretell: where nothing is due, he pays himself nothing.
+    is_due = (owner != NOBODY) & (owner != payer)
+    creditor = owner if is_due else payer
+    size = np.int64(board.size[cell]) if is_due else np.int64(0)
+    paid = chance * min(size, money)
+    sheet.facts[payer, toll] -= paid
+    sheet.facts[creditor, toll] += paid
+    if ruin != NOBODY:
+        sheet.facts[payer, ruin] += chance if size > money else 0.0
 
 
 @kernel
 def add_reply(
-    state: Record, board: Record, cell: Int, theirs: Bits, chance: float, sheet: Record
+    state: Record,
+    board: Record,
+    cell: Int,
+    theirs: Bits,
+    chance: float,
+    look: Record,
+    sheet: Record,
 ) -> None:
     """Adds what the walker's rug may do after landing on a cell to the last four facts."""
     walker = np.int64(state.player)
-    colour = state.colour_boards[state.next_colour[walker]]
-    own = game.board_of(state, walker)
-    sheet.facts[walker, _SWING] += chance * swing(state, cell, own, theirs)
-    sheet.facts[walker, _GROWTH] += chance * largest_patch(board, NEAR[cell] & colour)
+    sheet.facts[walker, _SWING] += chance * look.swing
+    sheet.facts[walker, _GROWTH] += chance * look.growth
     beside = BESIDE[cell] & theirs
     if beside:
         for seat in range(state.num_players):

@@ -17,8 +17,10 @@ from numpy.typing import NDArray
 
 from marrakech_env import game
 from marrakech_env.compile import kernel
-from marrakech_env.spec import BOARD_SIZE, NUM_CELLS
+from marrakech_env.regions import ENDS, WAYS
+from marrakech_env.spec import BOARD_SIZE, DIE, NUM_CELLS
 from marrakech_env.state import STEER_AT_END, Bits, Int, Record
+from marrakech_env.tables import RUGS_AROUND
 
 from .patches import (
     LANDINGS,
@@ -41,6 +43,8 @@ him, a square of `swing`, a square of `growth`, a square of the largest patch he
 _SOFT: Final = 1e-9
 
 _ONE, _ROW = np.uint64(1), np.uint64(BOARD_SIZE)
+_HALF: Final = 16
+_LOW: Final = (1 << _HALF) - 1
 _ALL_CELLS = np.uint64((1 << NUM_CELLS) - 1)
 
 
@@ -62,7 +66,16 @@ def _around(distance: int) -> NDArray[np.uint64]:
 
 BESIDE: Final = _around(1)
 NEAR: Final = _around(2)
-_NOT_EAST_EDGE = cells_where(lambda x, y: x < BOARD_SIZE - 1)
+_NEAR_LANDINGS = NEAR[LANDINGS >> 2]
+"""uint64 (196, 3, 4): `NEAR` of each landing."""
+
+
+def _neighbours(cell: int) -> list[int]:
+    """The cells beside a cell, and NUM_CELLS for those beyond the board."""
+    return ([c for c in range(NUM_CELLS) if int(BESIDE[cell]) >> c & 1] + [NUM_CELLS] * 2)[:4]
+
+
+_NEIGHBOURS = np.array([_neighbours(cell) for cell in range(NUM_CELLS)], np.uint8)
 
 
 @kernel
@@ -72,13 +85,19 @@ def follower_of(state: Record) -> Int:
 
 
 @kernel
-def fill_bills(state: Record, board: Record, payer: Int, sheet: Record) -> None:
-    """Writes what stopping on each cell costs a player who wants to stay in the game."""
+def fill_bills(state: Record, board: Record, payer: Int, creditor: Int, sheet: Record) -> None:
+    """Writes what stopping on each cell costs a player who wants to stay in the game.
+
+    What of it goes to `creditor` stands in the same number, `_HALF` bits higher, so that one
+    addition adds both.
+    """
     money = np.int64(state.money[payer])
     for cell in range(NUM_CELLS):
-        size = np.int64(board.size[cell])
+        size, owner = np.int64(board.size[cell]), np.int64(board.owner[cell])
         bill = size if size <= money else money + RUIN_COST
-        sheet.bills[cell] = 0 if board.owner[cell] == payer else bill
+        bill = np.int64(0) if owner == payer else bill
+        income = bill if owner == creditor else np.int64(0)
+        sheet.bills[cell] = np.uint32(bill | income << _HALF)
 
 
 @kernel
@@ -93,63 +112,91 @@ def others_board(state: Record, player: Int) -> Bits:
 
 @kernel
 def likely_steering(state: Record, board: Record, sheet: Record) -> tuple[int, int]:
-    """How the walker is likely to steer, and which steering costs him the least toll."""
+    """How the walker is likely to steer, and which steering costs him the least toll.
+
+    What he thinks of each landing stays on the sheet.
+    """
     walker, heading = np.int64(state.player), heading_of(state)
-    follower = follower_of(state)
-    if follower != NOBODY:
-        fill_bills(state, board, follower, sheet)
-    theirs = others_board(state, walker)
     money = np.int64(state.money[walker])
-    own = game.board_of(state, walker)
-    colour = state.colour_boards[state.next_colour[walker]]
     first, last = steerings_of(state)
-    likely, cheap = first, first
-    sheet.costs[:] = np.inf
+    _look_at_landings(state, board, heading, first, last, sheet)
+    likely, cheap, least_toll, least_cost = first, first, np.inf, np.inf
     for steering in range(first, last):
         toll, wants = 0.0, 0.0
         for k in range(MAX_STEPS):
-            landing = np.int64(LANDINGS[heading, steering, k])
-            cell = landing >> 2
-            if board.owner[cell] != walker:
-                size = np.int64(board.size[cell])
-                toll += ROLL_CHANCE[k] * (size if size <= money else money + RUIN_COST)
-            want = WANT_SWING * swing(state, cell, own, theirs)
-            want += WANT_GROWTH * largest_patch(board, NEAR[cell] & colour)
-            want += WANT_CUT * largest_patch(board, BESIDE[cell] & theirs)
-            if follower != NOBODY:
-                want += WANT_SECOND * second_income(state, board, landing, walker, sheet)
+            cell = LANDINGS[heading, steering, k] >> 2
+            size = np.int64(board.size[cell])
+            bill = size if size <= money else money + RUIN_COST
+            toll += ROLL_CHANCE[k] * (0 if board.owner[cell] == walker else bill)
+            look = sheet.looks[steering, k]
+            want = WANT_SWING * look.swing + WANT_GROWTH * look.growth
+            want += WANT_CUT * look.cut + WANT_SECOND * look.income
             wants += ROLL_CHANCE[k] * want
-        if toll < sheet.costs[0] - _SOFT:
-            cheap, sheet.costs[0] = steering, toll
-        if toll - wants < sheet.costs[1] - _SOFT:
-            likely, sheet.costs[1] = steering, toll - wants
+        if toll < least_toll - _SOFT:
+            cheap, least_toll = steering, toll
+        if toll - wants < least_cost - _SOFT:
+            likely, least_cost = steering, toll - wants
     return likely, cheap
 
 
 @kernel
-def second_steering(state: Record, heading: Int, sheet: Record) -> Int:
-    """The follower's steering: his cheapest one, or the dearest where the walker steers for him."""
-    sign = -1.0 if state.flags & STEER_AT_END else 1.0
-    best, least = 0, np.inf
-    for steering in range(NUM_STEERINGS):
-        cost = 0.0
+def _look_at_landings(
+    state: Record, board: Record, heading: Int, first: Int, last: Int, sheet: Record
+) -> None:
+    """Writes what the walker thinks of every landing after the steerings `first` to `last` - 1."""
+    walker, follower = np.int64(state.player), follower_of(state)
+    own, theirs = game.board_of(state, walker), others_board(state, walker)
+    if follower != NOBODY:
+        fill_bills(state, board, follower, walker, sheet)
+    fill_swings(state, own, theirs, sheet)
+    for cell in range(NUM_CELLS):
+        is_theirs = theirs >> np.uint64(cell) & _ONE
+        sheet.rival_sizes[cell] = np.int64(board.size[cell]) * np.int64(is_theirs)
+    sheet.rival_sizes[NUM_CELLS] = 0
+    for steering in range(first, last):
         for k in range(MAX_STEPS):
-            cost += ROLL_CHANCE[k] * sheet.bills[LANDINGS[heading, steering, k] >> 2]
-        if sign * cost < least - _SOFT:
-            best, least = steering, sign * cost
-    return best
+            landing = np.int64(LANDINGS[heading, steering, k])
+            cell, look = landing >> 2, sheet.looks[steering, k]
+            look.swing = swing(cell, sheet)
+            look.cut = 0
+            for side in range(4):
+                size = np.int64(sheet.rival_sizes[_NEIGHBOURS[cell, side]])
+                look.cut = max(np.int64(look.cut), size)
+            look.growth = 0
+            look.income = 0.0
+            if follower != NOBODY:
+                _look_at_second(state, landing, sheet, look)
+    # Patches are few, and for each of them nobody has to foretell how many lie near a landing.
+    squares = state.colour_boards[state.next_colour[walker]]
+    while squares:
+        cell = lowest_cell(squares)
+        patch, size = board.patch[cell], np.int64(board.size[cell])
+        squares &= ~patch & (squares - _ONE)
+        for steering in range(first, last):
+            for k in range(MAX_STEPS):
+                look, near = sheet.looks[steering, k], _NEAR_LANDINGS[heading, steering, k]
+                look.growth = max(np.int64(look.growth), size if patch & near else np.int64(0))
 
 
 @kernel
-def second_income(state: Record, board: Record, heading: Int, player: Int, sheet: Record) -> float:
-    """What a player can expect of the follower's walk from a heading."""
-    steering = second_steering(state, heading, sheet)
-    income = 0.0
-    for k in range(MAX_STEPS):
-        cell = LANDINGS[heading, steering, k] >> 2
-        if board.owner[cell] == player:
-            income += ROLL_CHANCE[k] * sheet.bills[cell]
-    return income
+def _look_at_second(state: Record, heading: Int, sheet: Record, look: Record) -> None:
+    """Writes how the follower goes on from a heading, and what the walker can expect of it.
+
+    The follower takes his cheapest way, or the dearest where the walker steers for him.
+    """
+    sign = np.int64(-1 if state.flags & STEER_AT_END else 1)
+    least, bills = np.int64(1 << _HALF), np.int64(0)
+    for steering in range(NUM_STEERINGS):
+        start = (heading & ~3) | ((heading + steering + 3) & 3)
+        total = np.uint32(0)
+        for k in range(MAX_STEPS):  # in sixths
+            total += WAYS[k] * sheet.bills[ENDS[start, k]]
+        cost = sign * (np.int64(total) & _LOW)
+        is_less = cost < least
+        bills = np.int64(total) if is_less else bills
+        look.follows = start if is_less else np.int64(look.follows)
+        least = min(cost, least)
+    look.income = np.float64(bills >> _HALF) / len(DIE)
 
 
 @kernel
@@ -164,29 +211,29 @@ def largest_patch(board: Record, squares: Bits) -> Int:
 
 
 @kernel
-def swing(state: Record, cell: Int, own: Bits, theirs: Bits) -> Int:
-    """Squares won plus squares taken by the best rug that can be laid from a cell, 1 to 4.
+def fill_swings(state: Record, own: Bits, theirs: Bits, sheet: Record) -> None:
+    """Writes which rugs shift at least 2, 3 and 4 squares: their west halves, their north halves.
 
     Half a rug on a rival's square counts 2, on an empty or neutral one 1, on an own one 0; the two
     halves of one rug are never covered together (rule 8).
     """
-    here, beside = game.cell_bit(cell), BESIDE[cell]
-    # The west and the north halves of all rugs that may lie on the board, Assam being on `cell`.
-    east = _NOT_EAST_EDGE & ~state.links_east & ~(here | here >> _ONE)
-    south = ~state.links_south & ~(here | here >> _ROW)
-    pairs = east & theirs & theirs >> _ONE
-    if _reach(pairs, south & theirs & theirs >> _ROW, beside):
-        return 4
     free = _ALL_CELLS & ~(own | theirs)
-    pairs = east & (theirs & free >> _ONE | free & theirs >> _ONE)
-    if _reach(pairs, south & (theirs & free >> _ROW | free & theirs >> _ROW), beside):
-        return 3
-    pairs = east & (theirs & own >> _ONE | own & theirs >> _ONE | free & free >> _ONE)
-    below = south & (theirs & own >> _ROW | own & theirs >> _ROW | free & free >> _ROW)
-    return 2 if _reach(pairs, below, beside) else 1
+    for way in range(2):
+        step = _ROW if way else _ONE
+        may_lie = ~state.links_south if way else ~state.links_east
+        four = may_lie & theirs & theirs >> step
+        three = may_lie & (theirs & free >> step | free & theirs >> step)
+        two = may_lie & (theirs & own >> step | own & theirs >> step | free & free >> step)
+        sheet.swings[2, way] = four
+        sheet.swings[1, way] = four | three
+        sheet.swings[0, way] = four | three | two
 
 
 @kernel
-def _reach(east: Bits, south: Bits, beside: Bits) -> bool:
-    """Whether a rug of one of these west or north halves lies on a square of `beside`."""
-    return bool((east | east << _ONE | south | south << _ROW) & beside)
+def swing(cell: Int, sheet: Record) -> Int:
+    """Squares won plus squares taken by the best rug that can be laid from a cell, 1 to 4."""
+    most: Int = 1
+    for least in range(len(sheet.swings)):
+        west = sheet.swings[least, 0] & RUGS_AROUND[cell, 0]
+        most += (west | sheet.swings[least, 1] & RUGS_AROUND[cell, 1]) != 0
+    return most

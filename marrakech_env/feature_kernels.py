@@ -44,10 +44,9 @@ from marrakech_env.state import COVER_OWN, LAY, OVER, STEER, WALK, Bits, Int, Re
 from marrakech_env.tables import (
     DX,
     DY,
-    FIRST_CELL,
     NUM_HEADINGS,
     NUM_PLACEMENTS,
-    SECOND_CELL,
+    RUGS_AROUND,
     on_board,
 )
 from marrakech_env.tables import WALK as WALK_TABLE
@@ -86,21 +85,6 @@ _WINDOW = np.array([_cells_around(h, _SQUARE) for h in range(NUM_HEADINGS)], np.
 _NEAR = np.array([_cells_around(4 * cell, _DIAMOND) for cell in range(NUM_CELLS)], np.uint8)
 """uint8 (49, 12): the cells at most two steps from a cell, which a rug laid there can cover."""
 
-
-def _rugs_around(cell: int) -> tuple[int, int]:
-    """The rugs that may be laid with Assam on a cell, as bitboards of their first cells."""
-    east_west, north_south = 0, 0
-    for first, second in zip(FIRST_CELL[4 * cell], SECOND_CELL[4 * cell], strict=True):
-        low, high = sorted((int(first), int(second)))
-        if low >= 0 and high - low == 1:
-            east_west |= 1 << low
-        elif low >= 0:
-            north_south |= 1 << low
-    return east_west, north_south
-
-
-_RUGS = np.array([_rugs_around(cell) for cell in range(NUM_CELLS)], np.uint64)
-"""uint64 (49, 2): the western cells of the rugs around a cell, and the northern ones."""
 
 _OFFSETS, _FACTORS = offset_table(FEATURES), factor_table(FEATURES)
 _FACES = len(WAYS)
@@ -310,8 +294,8 @@ def _largest_shift(work: Record, cell: Int) -> Int:
     """The most that a legal rug around a cell shifts, after `_find_shifts`."""
     most: Int = 0
     for least in range(work.shifts.shape[0]):
-        east_west = work.shifts[least, 0] & _RUGS[cell, 0]
-        most += (east_west | work.shifts[least, 1] & _RUGS[cell, 1]) != 0
+        east_west = work.shifts[least, 0] & RUGS_AROUND[cell, 0]
+        most += (east_west | work.shifts[least, 1] & RUGS_AROUND[cell, 1]) != 0
     return most
 
 

@@ -103,6 +103,22 @@ SECOND_CELL: Final = _frozen(_second)
 ON_BOARD: Final = _frozen(((FIRST_CELL >= 0) << np.arange(NUM_PLACEMENTS)).sum(1).astype(np.uint32))
 """uint32 (196,): bit k is set where placement k lies on the board."""
 
+
+def _build_rugs_around() -> NDArray[np.uint64]:
+    """The west and the north cells of the rugs that may be laid with Assam on a cell."""
+    rugs = np.zeros((NUM_CELLS, 2), np.uint64)
+    for cell in range(NUM_CELLS):
+        for first, second in zip(FIRST_CELL[4 * cell], SECOND_CELL[4 * cell], strict=True):
+            low, high = sorted((int(first), int(second)))
+            if low >= 0:
+                rugs[cell, 0 if high - low == 1 else 1] |= np.uint64(1 << low)
+    return rugs
+
+
+RUGS_AROUND: Final = _frozen(_build_rugs_around())
+"""uint64 (49, 2): bitboards of the rugs around a cell: the west cells of those that lie east-west,
+the north cells of the others."""
+
 DIE_PROBABILITY: Final = _frozen(
     np.array([DIE.count(steps) / len(DIE) for steps in range(max(DIE) + 1)])
 )
