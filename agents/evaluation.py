@@ -67,25 +67,17 @@ _SWING, _GROWTH, _COVER, _CUT = range(15, NUM_FACTS)
 NUM_TERMS: Final = 1 + 2 * NUM_FACTS
 """Weights of one prediction: a constant, the player's own facts, the mean facts of the others."""
 
-LOOK: Final = np.dtype(
-    [
-        ("swing", np.int64),  # as the fact of this name, from this landing
-        ("growth", np.int64),
-        ("cut", np.int64),  # largest patch of rivals beside it
-        ("follows", np.int64),  # heading in which the follower walks off
-        ("income", np.float64),  # what the walker can expect of that, bankruptcy counted
-    ],
-    align=True,
-)
-"""What there is to be known about one landing of the walker."""
-
 SHEET: Final = np.dtype(
     [
         ("facts", np.float64, (MAX_PLAYERS, NUM_FACTS)),
         ("sums", np.float64, (NUM_FACTS,)),  # of the facts over all players in the game
         ("scores", np.float64, (MAX_PLAYERS,)),  # predicted final scores
-        # What `walks` finds out about the walk to come.
-        ("looks", LOOK, (NUM_STEERINGS, MAX_STEPS)),  # by steering and roll
+        # What `walks` finds out about the walker's landings, by steering and roll.
+        ("swing", np.int64, (NUM_STEERINGS, MAX_STEPS)),  # as the fact of this name
+        ("growth", np.int64, (NUM_STEERINGS, MAX_STEPS)),
+        ("cut", np.int64, (NUM_STEERINGS, MAX_STEPS)),  # largest patch of rivals beside it
+        ("follows", np.int64, (NUM_STEERINGS, MAX_STEPS)),  # heading of the follower's walk
+        ("income", np.float64, (NUM_STEERINGS, MAX_STEPS)),  # what it brings the walker
         ("swings", np.uint64, (3, 2)),  # see `walks.fill_swings`
         ("bills", np.uint32, (NUM_CELLS,)),  # see `walks.fill_bills`
         ("rival_sizes", np.int16, (NUM_CELLS + 1,)),  # of the patches of the walker's rivals
@@ -230,7 +222,9 @@ def fill_facts(state: Record, board: Record, sheet: Record) -> None:
     _add_walks(state, board, heading, likely, follower, sheet, _TOLL)
     for k in range(MAX_STEPS):
         cell = LANDINGS[heading, likely, k] >> 2
-        add_reply(state, board, cell, theirs, ROLL_CHANCE[k], sheet.looks[likely, k], sheet)
+        add_reply(state, board, cell, theirs, ROLL_CHANCE[k], sheet)
+        sheet.facts[walker, _SWING] += ROLL_CHANCE[k] * sheet.swing[likely, k]
+        sheet.facts[walker, _GROWTH] += ROLL_CHANCE[k] * sheet.growth[likely, k]
     if cheap != likely:
         _add_walks(state, board, heading, cheap, follower, sheet, _CHEAP_TOLL)
         return
@@ -262,7 +256,7 @@ def _add_walks(
         add_toll(state, board, walker, cell, chance, sheet, toll, ruin)
         if follower == NOBODY:
             continue
-        start = sheet.looks[steering, k].follows
+        start = sheet.follows[steering, k]
         for j in range(MAX_STEPS):
             cell, both = np.int64(ENDS[start, j]), chance * ROLL_CHANCE[j]
             add_toll(state, board, follower, cell, both, sheet, second, second_ruin)
@@ -299,13 +293,10 @@ def add_reply(
     cell: Int,
     theirs: Bits,
     chance: float,
-    look: Record,
     sheet: Record,
 ) -> None:
-    """Adds what the walker's rug may do after landing on a cell to the last four facts."""
+    """Adds what the walker's rug may cover after landing on a cell to the last two facts."""
     walker = np.int64(state.player)
-    sheet.facts[walker, _SWING] += chance * look.swing
-    sheet.facts[walker, _GROWTH] += chance * look.growth
     beside = BESIDE[cell] & theirs
     if beside:
         for seat in range(state.num_players):

@@ -129,17 +129,13 @@ def mark(board: Record, squares: Bits, owner: Int) -> None:
 
 
 @kernel
-def unmark(board: Record, squares: Bits) -> None:
-    """Takes squares out of `board`; what is left of their patches must be marked anew."""
+def _take_rent(board: Record, squares: Bits) -> None:
+    """Takes whole patches, and squares that belong to none, out of `rent`."""
     while squares:
         cell = lowest_cell(squares)
-        squares &= squares - _ONE
-        owner = board.owner[cell]
-        if owner != NOBODY:
-            board.rent[owner] -= np.int64(board.size[cell])
-            board.patch[cell] = 0
-            board.size[cell] = 0
-            board.owner[cell] = NOBODY
+        size = np.int64(board.size[cell])
+        board.rent[board.owner[cell]] -= size * size  # 0 where it is NOBODY's
+        squares &= ~board.patch[cell] & (squares - _ONE)
 
 
 @kernel
@@ -161,7 +157,7 @@ def relay(state: Record, first: Int, second: Int, board: Record) -> None:
     torn_owner = np.int64(board.owner[first])
     other = board.patch[second] & ~rug & ~patch & ~torn
     other_owner = np.int64(board.owner[second])
-    unmark(board, torn | other | rug | patch)
+    _take_rent(board, torn | other | rug | patch)
     mark(board, torn, torn_owner)
     mark(board, other, other_owner)
     mark(board, patch, owner)

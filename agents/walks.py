@@ -128,9 +128,8 @@ def likely_steering(state: Record, board: Record, sheet: Record) -> tuple[int, i
             size = np.int64(board.size[cell])
             bill = size if size <= money else money + RUIN_COST
             toll += ROLL_CHANCE[k] * (0 if board.owner[cell] == walker else bill)
-            look = sheet.looks[steering, k]
-            want = WANT_SWING * look.swing + WANT_GROWTH * look.growth
-            want += WANT_CUT * look.cut + WANT_SECOND * look.income
+            want = WANT_SWING * sheet.swing[steering, k] + WANT_GROWTH * sheet.growth[steering, k]
+            want += WANT_CUT * sheet.cut[steering, k] + WANT_SECOND * sheet.income[steering, k]
             wants += ROLL_CHANCE[k] * want
         if toll < least_toll - _SOFT:
             cheap, least_toll = steering, toll
@@ -150,22 +149,20 @@ def _look_at_landings(
         fill_bills(state, board, follower, walker, sheet)
     fill_swings(state, own, theirs, sheet)
     for cell in range(NUM_CELLS):
-        is_theirs = theirs >> np.uint64(cell) & _ONE
-        sheet.rival_sizes[cell] = np.int64(board.size[cell]) * np.int64(is_theirs)
-    sheet.rival_sizes[NUM_CELLS] = 0
+        sheet.rival_sizes[cell] = np.int16(0) if board.owner[cell] == walker else board.size[cell]
     for steering in range(first, last):
         for k in range(MAX_STEPS):
             landing = np.int64(LANDINGS[heading, steering, k])
-            cell, look = landing >> 2, sheet.looks[steering, k]
-            look.swing = swing(cell, sheet)
-            look.cut = 0
+            cell, cut = landing >> 2, np.int64(0)
             for side in range(4):
-                size = np.int64(sheet.rival_sizes[_NEIGHBOURS[cell, side]])
-                look.cut = max(np.int64(look.cut), size)
-            look.growth = 0
-            look.income = 0.0
+                cut = max(cut, np.int64(sheet.rival_sizes[_NEIGHBOURS[cell, side]]))
+            sheet.cut[steering, k] = cut
+            sheet.swing[steering, k] = swing(cell, sheet)
+            sheet.growth[steering, k] = 0
+            sheet.income[steering, k] = 0.0
             if follower != NOBODY:
-                _look_at_second(state, landing, sheet, look)
+                follows, income = _second_walk(state, landing, sheet)
+                sheet.follows[steering, k], sheet.income[steering, k] = follows, income
     # Patches are few, and for each of them nobody has to foretell how many lie near a landing.
     squares = state.colour_boards[state.next_colour[walker]]
     while squares:
@@ -174,18 +171,19 @@ def _look_at_landings(
         squares &= ~patch & (squares - _ONE)
         for steering in range(first, last):
             for k in range(MAX_STEPS):
-                look, near = sheet.looks[steering, k], _NEAR_LANDINGS[heading, steering, k]
-                look.growth = max(np.int64(look.growth), size if patch & near else np.int64(0))
+                is_near = (patch & _NEAR_LANDINGS[heading, steering, k]) != 0
+                growth = size if is_near else np.int64(0)
+                sheet.growth[steering, k] = max(sheet.growth[steering, k], growth)
 
 
 @kernel
-def _look_at_second(state: Record, heading: Int, sheet: Record, look: Record) -> None:
-    """Writes how the follower goes on from a heading, and what the walker can expect of it.
+def _second_walk(state: Record, heading: Int, sheet: Record) -> tuple[Int, float]:
+    """How the follower walks off from a heading, and what the walker can expect of it.
 
     The follower takes his cheapest way, or the dearest where the walker steers for him.
     """
     sign = np.int64(-1 if state.flags & STEER_AT_END else 1)
-    least, bills = np.int64(1 << _HALF), np.int64(0)
+    least, bills, follows = np.int64(1 << _HALF), np.int64(0), heading
     for steering in range(NUM_STEERINGS):
         start = (heading & ~3) | ((heading + steering + 3) & 3)
         total = np.uint32(0)
@@ -193,10 +191,9 @@ def _look_at_second(state: Record, heading: Int, sheet: Record, look: Record) ->
             total += WAYS[k] * sheet.bills[ENDS[start, k]]
         cost = sign * (np.int64(total) & _LOW)
         is_less = cost < least
-        bills = np.int64(total) if is_less else bills
-        look.follows = start if is_less else np.int64(look.follows)
+        bills, follows = (np.int64(total), start) if is_less else (bills, follows)
         least = min(cost, least)
-    look.income = np.float64(bills >> _HALF) / len(DIE)
+    return follows, np.float64(bills >> _HALF) / len(DIE)
 
 
 @kernel
