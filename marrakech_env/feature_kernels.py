@@ -22,6 +22,7 @@ from marrakech_env.regions import (
     NUM_STEERINGS,
     NUM_WALKS,
     OWN,
+    SPOT,
     THIRD,
     WALKERS,
     WAYS,
@@ -29,12 +30,16 @@ from marrakech_env.regions import (
     WORK,
     amount,
     amount_of_two,
+    bill_of,
+    bill_of_walk,
     due_of,
     find_bills,
-    find_choice,
+    find_near,
     find_regions,
     find_walkers,
     heading_after,
+    lowest_cell,
+    total_and_cheapest,
     try_placement,
     ways,
 )
@@ -82,14 +87,26 @@ _SQUARE: Final = [(row, column) for row in _REACH for column in _REACH]
 _DIAMOND: Final = [(row, column) for row, column in _SQUARE if 1 <= abs(row) + abs(column) <= 2]
 _WINDOW = np.array([_cells_around(h, _SQUARE) for h in range(NUM_HEADINGS)], np.uint8)
 """uint8 (196, 25): the cells of the window, row by row as Assam sees it."""
-_NEAR = np.array([_cells_around(4 * cell, _DIAMOND) for cell in range(NUM_CELLS)], np.uint8)
-"""uint8 (49, 12): the cells at most two steps from a cell, which a rug laid there can cover."""
+_OUTSIDE = (_WINDOW == NOWHERE).astype(np.float32)
+_PLACE = np.zeros((NUM_HEADINGS, NUM_CELLS + 1), np.uint8)
+np.put_along_axis(_PLACE, _WINDOW, np.arange(len(_SQUARE), dtype=np.uint8)[None], 1)
+"""uint8 (196, 50): where a cell of the window stands in it."""
 
+
+def _board_around(cell: int, steps: list[tuple[int, int]]) -> int:
+    return sum(1 << c for c in _cells_around(4 * cell, steps) if c != NOWHERE)
+
+
+_IN_WINDOW = np.array([_board_around(c, _SQUARE) for c in range(NUM_CELLS)], np.uint64)
+"""uint64 (49,): bitboards of the window around a cell."""
+_NEAR = np.array([_board_around(c, _DIAMOND) for c in range(NUM_CELLS)], np.uint64)
+"""uint64 (49,): bitboards of the cells at most two steps from a cell, which a rug laid there can
+cover."""
 
 _OFFSETS, _FACTORS = offset_table(FEATURES), factor_table(FEATURES)
 _FACES = len(WAYS)
 _SIXTHS, _EIGHTEENTHS = np.float32(WHOLE[0]), np.float32(WHOLE[NUM_STEERINGS])
-_ONE, _ROW = np.uint64(1), np.uint64(BOARD_SIZE)
+_NONE, _ONE, _ROW = np.uint64(0), np.uint64(1), np.uint64(BOARD_SIZE)
 _EDGE = np.uint64(
     sum(1 << c for c in range(NUM_CELLS) if {0, BOARD_SIZE - 1} & set(divmod(c, BOARD_SIZE)))
 )
@@ -177,13 +194,13 @@ def _write_window(
     squares = _WINDOW.shape[1]
     for slot in range(num_slots(state)):
         colour = colour_of_slot(state, observer, slot)
-        board = state.colour_boards[colour] if colour >= 0 else np.uint64(0)
+        seen = state.colour_boards[colour] & _IN_WINDOW[state.assam] if colour >= 0 else _NONE
         start = to.window_colours + slot * squares
-        for k in range(squares):
-            bit = board >> np.uint64(_WINDOW[heading, k]) & np.uint64(1)
-            row[start + k] = np.int32(bit)
+        while seen:
+            row[start + _PLACE[heading, lowest_cell(seen)]] = 1
+            seen &= seen - _ONE
     for k in range(squares):
-        row[to.window_outside + k] = np.int32(_WINDOW[heading, k] == NOWHERE)
+        row[to.window_outside + k] = _OUTSIDE[heading, k]
         row[to.window_size + k] = work.size[_WINDOW[heading, k]]
 
 
@@ -223,36 +240,33 @@ def _write_steerings(state: Record, observer: Int, work: Record, row: Row, to: O
     find_bills(state, observer, work.walkers[1], work)
     own, others = game.board_of(state, observer), _board_of_others(state, observer)
     _find_shifts(state, own, others, work)
+    find_near(work)
     for steering in range(NUM_STEERINGS):
         row[to.steer_income + steering] = amount(before, OWN, steering)
         if walker == observer:
             row[to.steer_income + steering] = -amount_of_two(before, WALKERS, THIRD, steering)
         start = heading_after(state, steering)
-        follows, follows_best, shift = 0, 0, 0
-        near_own, near_others, near_squares = np.float32(0), np.float32(0), np.float32(0)
+        follows, follows_best, shift = np.int32(0), np.int32(0), np.int64(0)
+        near_own, near_others, near_squares = np.int32(0), np.int32(0), np.int64(0)
         for face in range(_FACES):
             heading = np.int64(WALK_TABLE[face + 1, start])
-            for turn in range(NUM_STEERINGS):
-                find_choice(work, turn, (heading & ~3) | ((heading + turn + 3) & 3))
-            total, cheapest = _total_and_cheapest(work)
-            ways_here = np.int32(WAYS[face])
+            cell, ways_here = heading >> 2, np.int32(WAYS[face])
+            total, cheapest = total_and_cheapest(
+                bill_of_walk(work, (heading & ~3) | ((heading + 3) & 3)),
+                bill_of_walk(work, heading),
+                bill_of_walk(work, (heading & ~3) | ((heading + 1) & 3)),
+            )
             follows += ways_here * total
             follows_best += ways_here * cheapest
-            most, least, count = np.float32(0), np.float32(0), np.float32(0)
-            for k in range(_NEAR.shape[1]):  # floats, of which the compiler makes no branches
-                size = work.size[_NEAR[heading >> 2, k]]
-                most = size if size > most else most
-                least = size if size < least else least
-                count += np.float32(1) if size < 0 else np.float32(0)
-            near_own += np.float32(ways_here) * most
-            near_others -= np.float32(ways_here) * least
-            near_squares += np.float32(ways_here) * count
-            shift += ways_here * _largest_shift(work, heading >> 2)
+            near_own += ways_here * np.int32(work.most[SPOT[cell]])
+            near_others -= ways_here * np.int32(work.least[SPOT[cell]])
+            near_squares += ways_here * game.popcount(others & _NEAR[cell])
+            shift += ways_here * _largest_shift(work, cell)
         row[to.steer_next + steering] = np.float32(follows) / (_SIXTHS * _EIGHTEENTHS)
         row[to.steer_next_best + steering] = np.float32(follows_best) / (_SIXTHS * _SIXTHS)
-        row[to.steer_near_own + steering] = near_own / _SIXTHS
-        row[to.steer_near_others + steering] = near_others / _SIXTHS
-        row[to.steer_near_squares + steering] = near_squares / _SIXTHS
+        row[to.steer_near_own + steering] = np.float32(near_own) / _SIXTHS
+        row[to.steer_near_others + steering] = np.float32(near_others) / _SIXTHS
+        row[to.steer_near_squares + steering] = np.float32(near_squares) / _SIXTHS
         row[to.steer_shift + steering] = np.float32(shift) / _SIXTHS
     for first in range(to.steer_income, to.lay_legal, NUM_STEERINGS):
         mean = (row[first] + row[first + 1] + row[first + 2]) / np.float32(NUM_STEERINGS)
@@ -300,23 +314,6 @@ def _largest_shift(work: Record, cell: Int) -> Int:
 
 
 @kernel
-def _total_and_cheapest(work: Record) -> tuple[Int, Int]:
-    """The incomes of `work.choices`, in sixths: their sum, and where the walker chooses.
-
-    He takes the steering that costs him least, and of equals the one with less income for the
-    observer.
-    """
-    total, lowest, at_lowest = np.int32(0), np.int32(1 << 30), np.int32(0)
-    for steering in range(NUM_STEERINGS):
-        due, income = work.choices[steering, 0], work.choices[steering, 1]
-        total += income
-        key = (due << np.int32(12)) + income  # an income lies well within 12 bits
-        at_lowest = income if key < lowest else at_lowest
-        lowest = min(lowest, key)
-    return total, at_lowest
-
-
-@kernel
 def _write_placements(
     state: Record,
     observer: Int,
@@ -350,14 +347,13 @@ def _write_placements(
                 row[to.lay_others + NUM_PLACEMENTS * (k - 1) + placement] = covered
         row[to.lay_region + placement] = squares
 
-        for k in range(NUM_STEERINGS):
-            to_own, to_third = ways(after, OWN, k), ways(after, THIRD, k)
-            is_own_walk = work.walkers[0] == observer
-            due = to_third + (ways(after, WALKERS, k) if is_own_walk else to_own)
-            income = -due if is_own_walk else to_own
-            work.choices[k, 0], work.choices[k, 1] = due, income
         if work.walkers[0] >= 0:
-            total, cheapest = _total_and_cheapest(work)
+            is_own_walk = work.walkers[0] == observer
+            total, cheapest = total_and_cheapest(
+                _bill_after(after, is_own_walk, 0),
+                _bill_after(after, is_own_walk, 1),
+                _bill_after(after, is_own_walk, 2),
+            )
             row[to.lay_next + placement] = np.float32(total) / _EIGHTEENTHS
             row[to.lay_next_best + placement] = np.float32(cheapest) / _SIXTHS
         even_gain = amount(after, OWN, EVEN)
@@ -378,3 +374,13 @@ def _write_placements(
             total += row[first + placement]
         for placement in range(NUM_PLACEMENTS):
             row[first + placement] -= row[to.lay_legal + placement] * total / count
+
+
+@kernel
+def _bill_after(after: NDArray[np.uint64], is_own_walk: bool, steering: Int) -> Int:
+    """The bill of the next walk, so steered, once a rug was laid."""
+    to_own, to_third = ways(after, OWN, steering), ways(after, THIRD, steering)
+    if is_own_walk:
+        due = to_third + ways(after, WALKERS, steering)
+        return bill_of(due, -due)
+    return bill_of(to_third + to_own, to_own)

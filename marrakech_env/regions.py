@@ -33,6 +33,13 @@ Real: TypeAlias = Any
 OWN, WALKERS, THIRD = range(3)
 """Whose a region is: the observer's, the seat's that takes walk 0, or somebody else's."""
 
+_STRIDE: Final = BOARD_SIZE + 2
+_MARGIN: Final = 2 * _STRIDE + 2
+_PADDED: Final = 104
+_SPREAD: Final = 64
+"""The board with a margin of two squares on each side; the margin at the end of a row is that of
+the next one too. `_MARGIN` squares come before cell 0."""
+
 WORK: Final = np.dtype(
     [
         ("sums", np.uint64, (NUM_CELLS, 2)),  # chances to end in each region, packed
@@ -40,7 +47,9 @@ WORK: Final = np.dtype(
         ("after", np.uint64, (3, 2)),  # the same once a rug was laid
         ("size", np.float32, (NUM_CELLS + 1,)),  # size of each square
         ("bills", np.uint32, (NUM_CELLS,)),  # of one walker on each square, see `find_bills`
-        ("choices", np.int32, (NUM_STEERINGS, 2)),  # due and income of each steering, in sixths
+        ("padded", np.int8, (_PADDED,)),  # size of each square, on a board with a margin
+        ("most", np.int8, (_SPREAD,)),  # see `find_near`
+        ("least", np.int8, (_SPREAD,)),
         ("shifts", np.uint64, (4, 2)),  # see `_find_shifts` of `feature_kernels`
         ("region_of", np.uint8, (NUM_CELLS,)),  # region of each square, or NO_REGION
         ("bits", np.uint64, (NUM_CELLS,)),  # bitboard of each region
@@ -126,13 +135,19 @@ ENDS: Final = _frozen(np.ascontiguousarray((WALK[1:] >> 2).T))
 WAYS: Final = _frozen(np.array([DIE.count(roll) for roll in range(1, max(DIE) + 1)], np.uint32))
 """uint32 (4,): how many sixths of all walks are of 1 to 4 squares."""
 
+SPOT: Final = _frozen(
+    np.array([_STRIDE * (c // BOARD_SIZE) + c % BOARD_SIZE for c in range(NUM_CELLS)], np.uint8)
+)
+"""uint8 (49,): where a cell stands in `most` and `least` of `WORK`."""
+_BIAS: Final = np.uint32(len(DIE) * NUM_CELLS)
+_LOW: Final = np.uint32((1 << _HALF) - 1)
 _ZERO, _ONE, _ROW = np.uint64(0), np.uint64(1), np.uint64(BOARD_SIZE)
 _NOT_WEST_EDGE = np.uint64(sum(1 << c for c in range(NUM_CELLS) if c % BOARD_SIZE))
 _NOT_EAST_EDGE = np.uint64(sum(1 << c for c in range(NUM_CELLS) if (c + 1) % BOARD_SIZE))
 
 
 @kernel
-def _lowest_cell(bits: Bits) -> Int:
+def lowest_cell(bits: Bits) -> Int:
     """The lowest cell of a bitboard that is not empty."""
     return game.popcount(~bits & (bits - _ONE))
 
@@ -197,6 +212,7 @@ def find_regions(state: Record, observer: Int, work: Record, chances: NDArray[np
         work.region_of[cell] = NO_REGION
     for whose in range(3):
         work.before[whose, 0] = work.before[whose, 1] = 0
+    work.padded[:] = 0
     region = 0
     for colour in range(NUM_COLOURS):
         work.largest[colour] = 0
@@ -207,7 +223,7 @@ def find_regions(state: Record, observer: Int, work: Record, chances: NDArray[np
         whose = OWN if seat == observer else (WALKERS if seat == work.walkers[0] else THIRD)
         left = state.colour_boards[colour]
         while left:
-            bits = game.region(left, _lowest_cell(left))
+            bits = game.region(left, lowest_cell(left))
             left ^= bits
             squares = game.popcount(bits)
             work.bits[region] = bits
@@ -218,12 +234,13 @@ def find_regions(state: Record, observer: Int, work: Record, chances: NDArray[np
             size = np.float32(squares if whose == OWN else -squares)
             first, second = _ZERO, _ZERO
             while bits:
-                cell = _lowest_cell(bits)
+                cell = lowest_cell(bits)
                 bits &= bits - _ONE
                 first += chances[cell, 0]
                 second += chances[cell, 1]
                 work.region_of[cell] = region
                 work.size[cell] = size
+                work.padded[SPOT[cell] + np.uint8(_MARGIN)] = np.int8(size)
             work.sums[region, 0], work.sums[region, 1] = first, second
             _add(work.before, whose, squares, first, second)
             region += 1
@@ -261,7 +278,7 @@ def try_placement(
     squares = game.popcount(fresh)
     touched = _with_neighbours(rug) & board
     while touched:
-        region = np.int64(work.region_of[_lowest_cell(touched)])
+        region = np.int64(work.region_of[lowest_cell(touched)])
         touched &= ~work.bits[region]
         squares += work.squares[region]
         _take_out(work, region)
@@ -277,7 +294,7 @@ def _cut(work: Record, region: Int, rug: Bits, chances: NDArray[np.uint64]) -> N
     _take_out(work, region)
     left = work.bits[region] & ~rug
     while left:
-        bits = game.region(left, _lowest_cell(left))
+        bits = game.region(left, lowest_cell(left))
         left ^= bits
         one, two = _sum_chances(bits, chances)
         _add(work.after, work.whose[region], game.popcount(bits), one, two)
@@ -288,7 +305,7 @@ def _sum_chances(bits: Bits, chances: NDArray[np.uint64]) -> tuple[Bits, Bits]:
     """The chances to end on one of some squares, packed."""
     one, two = _ZERO, _ZERO
     while bits:
-        cell = _lowest_cell(bits)
+        cell = lowest_cell(bits)
         bits &= bits - _ONE
         one += chances[cell, 0]
         two += chances[cell, 1]
@@ -336,31 +353,70 @@ def amount_of_two(sums: NDArray[np.uint64], whose: Int, other: Int, column: Int)
 
 
 @kernel
+def find_near(work: Record) -> None:
+    """Writes the greatest and the least size within two steps of each cell; `SPOT` tells where.
+
+    The whole board at once, byte by byte, is a few instructions: the twelve squares around each of
+    the twelve ends of a walk one by one took ten times as long.
+    """
+    sizes, row = work.padded, _STRIDE
+    for k in range(_SPREAD):
+        at = k + _MARGIN
+        most, least = np.int8(0), np.int8(0)
+        for step in (1, 2, row - 1, row, row + 1, 2 * row):
+            one, two = sizes[at - step], sizes[at + step]
+            most = one if one > most else most
+            most = two if two > most else most
+            least = one if one < least else least
+            least = two if two < least else least
+        work.most[k], work.least[k] = most, least
+
+
+@kernel
 def find_bills(state: Record, observer: Int, walker: Int, work: Record) -> None:
     """Writes what a seat owes on each square, and what of it the observer gets, into `work`.
 
     The income is negative where the observer is the one who walks; -1 stands for nobody. Both
-    are packed into one number, as `due_of` and `find_choice` read it, to be added in one go.
+    are packed into one number, see `bill_of`, to be added in one go.
     """
     own_board = game.board_of(state, walker) if walker >= 0 else ~np.uint64(0)
     for cell in range(NUM_CELLS):
         size = np.int32(work.size[cell])
         due = abs(size) * np.int32(~own_board >> np.uint64(cell) & _ONE)
         income = -due if walker == observer else min(due, max(size, np.int32(0)))
-        work.bills[cell] = np.uint32(due) | np.uint32(income + NUM_CELLS) << np.uint32(_HALF)
+        work.bills[cell] = np.uint32(due) << np.uint32(_HALF) | np.uint32(income + NUM_CELLS)
 
 
 @kernel
 def due_of(bill: Int) -> Int:
     """The due that is packed into a bill, or into a sum of bills."""
-    return np.int32(bill & np.uint32((1 << _HALF) - 1))
+    return np.int32(bill >> np.uint32(_HALF))
 
 
 @kernel
-def find_choice(work: Record, steering: Int, heading: Int) -> None:
-    """Writes what a walk straight on is expected to bring into `choices`, after `find_bills`."""
+def bill_of(due: Int, income: Int) -> Int:
+    """The due and the income of a walk, in sixths, in one number.
+
+    Of two such numbers that is less whose due is less, and of equals that with less income.
+    """
+    return np.uint32(due) << np.uint32(_HALF) | (np.uint32(income) + _BIAS)
+
+
+@kernel
+def bill_of_walk(work: Record, heading: Int) -> Int:
+    """What a walk straight on is expected to bring, after `find_bills`."""
     total = np.uint32(0)
     for face in range(len(WAYS)):
         total += WAYS[face] * work.bills[ENDS[heading, face]]
-    work.choices[steering, 0] = due_of(total)
-    work.choices[steering, 1] = np.int32(total >> np.uint32(_HALF)) - len(DIE) * NUM_CELLS
+    return total
+
+
+@kernel
+def total_and_cheapest(left: Int, straight: Int, right: Int) -> tuple[Int, Int]:
+    """The incomes of the bills of three steerings, in sixths: their sum, and the chosen one.
+
+    The walker takes the steering that costs him least, and of equals the one with less income for
+    the observer.
+    """
+    total = np.int32((left & _LOW) + (straight & _LOW) + (right & _LOW)) - np.int32(3 * _BIAS)
+    return total, np.int32(min(left, straight, right) & _LOW) - np.int32(_BIAS)
