@@ -372,8 +372,9 @@ def _write_placements(
         total = np.float32(0)
         for placement in range(NUM_PLACEMENTS):
             total += row[first + placement]
+        mean = total / count
         for placement in range(NUM_PLACEMENTS):
-            row[first + placement] -= row[to.lay_legal + placement] * total / count
+            row[first + placement] -= row[to.lay_legal + placement] * mean
 
 
 @kernel
