@@ -30,11 +30,11 @@ PATCHES: Final = np.dtype(
         ("size", np.int16, (NUM_CELLS,)),  # squares of that patch
         ("owner", np.int8, (NUM_CELLS,)),  # seat that owns it, or NOBODY
         ("rent", np.int64, (MAX_PLAYERS,)),  # sum of the sizes over all squares of each seat
-        # The next walk on this board, by steering; written where `greedy` lays a rug.
-        ("ends", np.uint64, (NUM_STEERINGS,)),  # bitboard of the cells where it can end
-        ("met", np.uint64, (NUM_STEERINGS,)),  # bitboard of their patches
-        ("tolls", np.float64, (NUM_STEERINGS,)),  # expected toll
-        ("incomes", np.float64, (NUM_STEERINGS,)),  # what of it goes to the mover
+        # Written where `greedy` lays a rug; the walk is the next one, on the board before.
+        ("weights", np.float64, (MAX_PLAYERS + 1,)),  # worth of a square lost, by owner + 1
+        ("met", np.uint64),  # bitboard of the patches on whose squares it can end
+        ("tolls", np.float64, (NUM_STEERINGS, MAX_STEPS)),  # chance times toll of each landing
+        ("incomes", np.float64, (NUM_STEERINGS, MAX_STEPS)),  # what of it goes to the mover
     ],
     align=True,
 )

@@ -153,7 +153,7 @@ def lowest_cell(bits: Bits) -> Int:
 
 
 @kernel
-def _with_neighbours(bits: Bits) -> Bits:
+def with_neighbours(bits: Bits) -> Bits:
     """A bitboard and the squares side-adjacent to it (and some bits beyond the board)."""
     across = ((bits & _NOT_EAST_EDGE) << _ONE) | ((bits & _NOT_WEST_EDGE) >> _ONE)
     return bits | across | bits << _ROW | bits >> _ROW
@@ -276,7 +276,7 @@ def try_placement(
     fresh = rug & ~board
     one, two = _sum_chances(fresh, chances)
     squares = game.popcount(fresh)
-    touched = _with_neighbours(rug) & board
+    touched = with_neighbours(rug) & board
     while touched:
         region = np.int64(work.region_of[lowest_cell(touched)])
         touched &= ~work.bits[region]
