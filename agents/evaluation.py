@@ -186,12 +186,12 @@ def predict_scores(state: Record, weights: NDArray[np.float64], sheet: Record) -
     for seat in range(state.num_players):
         sheet.scores[seat] = 0.0
         if not state.eliminated[seat]:
-            since = turns_since(state, seat)
-            own, others = weights[since, turns, 0], 0.0
+            terms = weights[turns_since(state, seat), turns]
+            own, others = terms[0], 0.0
             for k in range(NUM_FACTS):
                 fact = sheet.facts[seat, k]
-                own += weights[since, turns, 1 + k] * fact
-                others += weights[since, turns, 1 + NUM_FACTS + k] * (sheet.sums[k] - fact)
+                own += terms[1 + k] * fact
+                others += terms[1 + NUM_FACTS + k] * (sheet.sums[k] - fact)
             sheet.scores[seat] = own + others / max(1, players - 1)
 
 

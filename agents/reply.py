@@ -21,15 +21,15 @@ from numpy.typing import NDArray
 from marrakech_env import game
 from marrakech_env.compile import kernel
 from marrakech_env.state import LAY, STEER, STEER_AT_END, Int, Record
-from marrakech_env.tables import NUM_PLACEMENTS
 
 from .evaluation import share, value
-from .patches import MAX_STEPS, ROLL_CHANCE, survey
+from .patches import MAX_STEPS, ROLL_CHANCE, lowest_cell, survey
 from .turn import NUM_ACTIONS, FloatArray, lay_rug
 from .walks import likely_steering
 
 WIDTH: Final = 2
 """For how many placements the reply is looked at."""
+_ONE = np.uint64(1)
 
 
 @kernel
@@ -121,12 +121,12 @@ def _value_after_rug(
 ) -> float:
     """What `games[2]` is worth to a player when its mover has laid the rug that suits him best."""
     mover = np.int64(games[2].player)
-    legal = game.legal_placements(games[2])
+    legal = np.uint64(game.legal_placements(games[2]))
     most, worth = -np.inf, 0.0
-    for placement in range(NUM_PLACEMENTS):
-        if legal >> np.uint32(placement) & np.uint32(1):
-            lay_rug(games, 2, boards, 1, placement, -1)
-            theirs = value(games[3], boards[2], mover, weights, spreads, sheet)
-            if theirs > most:
-                most, worth = theirs, share(games[3], player, spreads, sheet)
+    while legal:
+        lay_rug(games, 2, boards, 1, lowest_cell(legal), -1)
+        legal &= legal - _ONE
+        theirs = value(games[3], boards[2], mover, weights, spreads, sheet)
+        if theirs > most:
+            most, worth = theirs, share(games[3], player, spreads, sheet)
     return worth

@@ -20,9 +20,19 @@ from marrakech_env.state import LAY, STATE, STEER, STEER_AT_END, WALK, Int, Reco
 from marrakech_env.tables import FIRST_CELL, NUM_PLACEMENTS, SECOND_CELL
 
 from .evaluation import SHEET, value
-from .patches import MAX_STEPS, NUM_STEERINGS, PATCHES, ROLL_CHANCE, heading_of, relay, survey
+from .patches import (
+    MAX_STEPS,
+    NUM_STEERINGS,
+    PATCHES,
+    ROLL_CHANCE,
+    heading_of,
+    lowest_cell,
+    relay,
+    survey,
+)
 
 NUM_ACTIONS: Final = NUM_STEERINGS + NUM_PLACEMENTS
+_ONE = np.uint64(1)
 
 FloatArray = NDArray[np.float64]
 
@@ -77,12 +87,13 @@ def fill_values(
         return
     survey(state, boards[0])
     if state.phase == LAY:
-        legal = game.legal_placements(state)
-        for placement in range(NUM_PLACEMENTS):
-            if legal >> np.uint32(placement) & np.uint32(1):
-                values[3 + placement] = _placement_value(
-                    games, 0, placement, player, boards, weights, spreads, sheets[0]
-                )
+        legal = np.uint64(game.legal_placements(state))
+        while legal:
+            placement = lowest_cell(legal)
+            legal &= legal - _ONE
+            values[3 + placement] = _placement_value(
+                games, 0, placement, player, boards, weights, spreads, sheets[0]
+            )
     elif state.phase == STEER and state.flags & STEER_AT_END:
         for steering in range(NUM_STEERINGS):
             values[steering] = _handover_value(
@@ -114,11 +125,12 @@ def _landing_value(
         survey(state, boards[1])  # whoever went bankrupt owns no patches any more
         return value(state, boards[1], player, weights, spreads, sheet)
     best = -np.inf
-    legal = game.legal_placements(state)
-    for placement in range(NUM_PLACEMENTS):
-        if legal >> np.uint32(placement) & np.uint32(1):
-            worth = _placement_value(games, 1, placement, player, boards, weights, spreads, sheet)
-            best = max(best, worth)
+    legal = np.uint64(game.legal_placements(state))
+    while legal:
+        placement = lowest_cell(legal)
+        legal &= legal - _ONE
+        worth = _placement_value(games, 1, placement, player, boards, weights, spreads, sheet)
+        best = max(best, worth)
     return best
 
 

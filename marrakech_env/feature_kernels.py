@@ -324,12 +324,13 @@ def _write_placements(
     to: Offsets,
 ) -> None:
     """What follows from each placement: `lay_...`."""
-    legal = game.legal_placements(state)
+    legal = np.uint64(game.legal_placements(state))
+    count = np.float32(game.popcount(legal))
     own, others = game.board_of(state, observer), _board_of_others(state, observer)
     after = work.after
-    for placement in range(NUM_PLACEMENTS):
-        if not legal >> np.uint32(placement) & np.uint32(1):
-            continue
+    while legal:
+        placement = lowest_cell(legal)
+        legal &= legal - _ONE
         squares, rug = try_placement(state, placement, heading, work, chances)
         row[to.lay_legal + placement] = 1
         # A rug breaks where it covers one of the two halves that a link joins.
@@ -367,7 +368,6 @@ def _write_placements(
             elif work.walkers[walk] >= 0:
                 row[to.lay_gain + placement] += amount(after, OWN, k)
     # Legal placements only hold anything so far, so sums run over all twelve.
-    count = np.float32(game.popcount(np.uint64(legal)))
     for first in range(to.lay_region, to.window_colours, NUM_PLACEMENTS):
         total = np.float32(0)
         for placement in range(NUM_PLACEMENTS):
