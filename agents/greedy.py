@@ -276,10 +276,12 @@ def _steerings_after(state: Record) -> tuple[int, int]:
 
 
 @kernel
-def _income_with_patch(state: Record, board: Record, heading: Int, payer: Int, patch: Bits) -> float:
+def _income_with_patch(
+    state: Record, board: Record, heading: Int, payer: Int, patch: Bits
+) -> float:
     """As `_expected_income` for the mover, once his rug has made `patch` and cut no patch met.
 
-    Nine of ten rugs are such; all landings are summed up without a branch that nobody can foretell.
+    All landings are summed up without a branch, which nobody could foretell.
     """
     bill = _bill(game.popcount(patch), np.int64(state.money[payer]))
     first, last = _steerings_after(state)

@@ -152,12 +152,11 @@ def _look_at_landings(
         sheet.rival_sizes[cell] = np.int16(0) if board.owner[cell] == walker else board.size[cell]
     for steering in range(first, last):
         for k in range(MAX_STEPS):
-            landing = np.int64(LANDINGS[heading, steering, k])
-            cell, cut = landing >> 2, np.int64(0)
+            landing, cut = np.int64(LANDINGS[heading, steering, k]), np.int64(0)
             for side in range(4):
-                cut = max(cut, np.int64(sheet.rival_sizes[_NEIGHBOURS[cell, side]]))
+                cut = max(cut, np.int64(sheet.rival_sizes[_NEIGHBOURS[landing >> 2, side]]))
             sheet.cut[steering, k] = cut
-            sheet.swing[steering, k] = swing(cell, sheet)
+            sheet.swing[steering, k] = swing(landing >> 2, sheet)
             sheet.growth[steering, k] = 0
             sheet.income[steering, k] = 0.0
             if follower != NOBODY:

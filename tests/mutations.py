@@ -283,8 +283,8 @@ FAULTS = [
         ),
         (
             "the window shows what lies inside as outside",
-            "np.int32(_WINDOW[heading, k] == NOWHERE)",
-            "np.int32(_WINDOW[heading, k] != NOWHERE)",
+            "(_WINDOW == NOWHERE)",
+            "(_WINDOW != NOWHERE)",
         ),
     ),
     *faults(
