@@ -23,7 +23,6 @@ from numpy.typing import NDArray
 
 from marrakech_env import game
 from marrakech_env.compile import kernel
-from marrakech_env.regions import ENDS
 from marrakech_env.spec import BOARD_SIZE, MAX_PLAYERS, NUM_CELLS
 from marrakech_env.state import Bits, Int, Record
 
@@ -69,17 +68,17 @@ NUM_TERMS: Final = 1 + 2 * NUM_FACTS
 
 SHEET: Final = np.dtype(
     [
-        ("facts", np.float64, (MAX_PLAYERS, NUM_FACTS)),
+        ("facts", np.float64, (MAX_PLAYERS + 1, NUM_FACTS)),  # by seat, then of no player
         ("sums", np.float64, (NUM_FACTS,)),  # of the facts over all players in the game
         ("scores", np.float64, (MAX_PLAYERS,)),  # predicted final scores
         # What `walks` finds out about the walker's landings, by steering and roll.
         ("swing", np.int64, (NUM_STEERINGS, MAX_STEPS)),  # as the fact of this name
         ("growth", np.int64, (NUM_STEERINGS, MAX_STEPS)),
         ("cut", np.int64, (NUM_STEERINGS, MAX_STEPS)),  # largest patch of rivals beside it
-        ("follows", np.int64, (NUM_STEERINGS, MAX_STEPS)),  # heading of the follower's walk
+        ("follows", np.int64, (NUM_STEERINGS, MAX_STEPS)),  # steering of the follower then
         ("income", np.float64, (NUM_STEERINGS, MAX_STEPS)),  # what it brings the walker
         ("swings", np.uint64, (3, 2)),  # see `walks.fill_swings`
-        ("bills", np.uint32, (NUM_CELLS,)),  # see `walks.fill_bills`
+        ("bills", np.int64, (NUM_CELLS,)),  # see `walks.fill_bills`
         ("rival_sizes", np.int16, (NUM_CELLS + 1,)),  # of the patches of the walker's rivals
     ],
     align=True,
@@ -247,23 +246,33 @@ def _add_walks(
 
     And to those that go with it.
     """
-    walker = np.int64(state.player)
-    second, ruin, second_ruin = (
-        (_SECOND, _RUIN, _SECOND_RUIN) if toll == _TOLL else (_CHEAP_SECOND, NOBODY, NOBODY)
-    )
+    walker, is_likely = np.int64(state.player), toll == _TOLL
+    second = _SECOND if is_likely else _CHEAP_SECOND
+    first_paid, first_ruin, second_paid, second_ruin = 0.0, 0.0, 0.0, 0.0
     for k in range(MAX_STEPS):
-        chance, cell = ROLL_CHANCE[k], np.int64(LANDINGS[heading, steering, k] >> 2)
-        add_toll(state, board, walker, cell, chance, sheet, toll, ruin)
+        chance, landing = ROLL_CHANCE[k], np.int64(LANDINGS[heading, steering, k])
+        paid, ruin = pay(state, board, walker, landing >> 2, chance, sheet, toll)
+        first_paid -= paid
+        first_ruin += ruin
         if follower == NOBODY:
             continue
-        start = sheet.follows[steering, k]
+        choice = sheet.follows[steering, k]
         for j in range(MAX_STEPS):
-            cell, both = np.int64(ENDS[start, j]), chance * ROLL_CHANCE[j]
-            add_toll(state, board, follower, cell, both, sheet, second, second_ruin)
+            cell, both = np.int64(LANDINGS[landing, choice, j] >> 2), chance * ROLL_CHANCE[j]
+            paid, ruin = pay(state, board, follower, cell, both, sheet, second)
+            second_paid -= paid
+            second_ruin += ruin
+    sheet.facts[walker, toll] = first_paid
+    if is_likely:
+        sheet.facts[walker, _RUIN] = first_ruin
+    if follower != NOBODY:
+        sheet.facts[follower, second] = second_paid
+        if is_likely:
+            sheet.facts[follower, _SECOND_RUIN] = second_ruin
 
 
 @kernel
-def add_toll(
+def pay(
     state: Record,
     board: Record,
     payer: Int,
@@ -271,19 +280,20 @@ def add_toll(
     chance: float,
     sheet: Record,
     toll: Int,
-    ruin: Int,
-) -> None:
-    """Adds a landing that happens with some chance to the facts `toll` and, if any, `ruin`."""
+) -> tuple[float, float]:
+    """Adds a landing that happens with some chance to the fact `toll` of the creditor.
+
+    Returns:
+        What the payer pays and how likely it bankrupts him, both times the chance.
+    """
     owner, money = np.int64(board.owner[cell]), np.int64(state.money[payer])
-    # Without a branch, which nobody could foretell: where nothing is due, he pays himself nothing.
+    # Without a branch, which nobody could foretell: where nothing is due, it goes to no player.
     is_due = (owner != NOBODY) & (owner != payer)
-    creditor = owner if is_due else payer
+    creditor = owner if is_due else MAX_PLAYERS
     size = np.int64(board.size[cell]) if is_due else np.int64(0)
     paid = chance * min(size, money)
-    sheet.facts[payer, toll] -= paid
     sheet.facts[creditor, toll] += paid
-    if ruin != NOBODY:
-        sheet.facts[payer, ruin] += chance if size > money else 0.0
+    return paid, chance if size > money else 0.0
 
 
 @kernel

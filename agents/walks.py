@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from marrakech_env import game
 from marrakech_env.compile import kernel
-from marrakech_env.regions import ENDS, WAYS
+from marrakech_env.regions import WAYS
 from marrakech_env.spec import BOARD_SIZE, DIE, NUM_CELLS
 from marrakech_env.state import STEER_AT_END, Bits, Int, Record
 from marrakech_env.tables import RUGS_AROUND
@@ -43,8 +43,10 @@ him, a square of `swing`, a square of `growth`, a square of the largest patch he
 _SOFT: Final = 1e-9
 
 _ONE, _ROW = np.uint64(1), np.uint64(BOARD_SIZE)
-_HALF: Final = 16
-_LOW: Final = (1 << _HALF) - 1
+_MOST: Final = NUM_CELLS + RUIN_COST
+_CHOICE, _HIGH = 16, 24
+_INCOME: Final = (1 << _CHOICE) - 1
+"""What `fill_bills` counts down from; above which bits of a sum the steering and the cost stand."""
 _ALL_CELLS = np.uint64((1 << NUM_CELLS) - 1)
 
 
@@ -66,7 +68,9 @@ def _around(distance: int) -> NDArray[np.uint64]:
 
 BESIDE: Final = _around(1)
 NEAR: Final = _around(2)
-_NEAR_LANDINGS = NEAR[LANDINGS >> 2]
+_ENDS = LANDINGS >> 2
+"""uint8 (196, 3, 4): the cell of each landing."""
+_NEAR_LANDINGS = NEAR[_ENDS]
 """uint64 (196, 3, 4): `NEAR` of each landing."""
 
 
@@ -88,16 +92,17 @@ def follower_of(state: Record) -> Int:
 def fill_bills(state: Record, board: Record, payer: Int, creditor: Int, sheet: Record) -> None:
     """Writes what stopping on each cell costs a player who wants to stay in the game.
 
-    What of it goes to `creditor` stands in the same number, `_HALF` bits higher, so that one
-    addition adds both.
+    What of it goes to `creditor` stands in the same number, the cost `_HIGH` bits higher, so that
+    one addition adds both and the less of two sums is the one that costs less. With `steering=end`
+    the cost is counted down from `_MOST`: the walker steers for him, and likes the dearest way.
     """
-    money = np.int64(state.money[payer])
+    money, is_steered = np.int64(state.money[payer]), state.flags & STEER_AT_END != 0
     for cell in range(NUM_CELLS):
         size, owner = np.int64(board.size[cell]), np.int64(board.owner[cell])
         bill = size if size <= money else money + RUIN_COST
         bill = np.int64(0) if owner == payer else bill
         income = bill if owner == creditor else np.int64(0)
-        sheet.bills[cell] = np.uint32(bill | income << _HALF)
+        sheet.bills[cell] = (_MOST - bill if is_steered else bill) << _HIGH | income
 
 
 @kernel
@@ -160,7 +165,7 @@ def _look_at_landings(
             sheet.growth[steering, k] = 0
             sheet.income[steering, k] = 0.0
             if follower != NOBODY:
-                follows, income = _second_walk(state, landing, sheet)
+                follows, income = _second_walk(landing, sheet)
                 sheet.follows[steering, k], sheet.income[steering, k] = follows, income
     # Patches are few, and for each of them nobody has to foretell how many lie near a landing.
     squares = state.colour_boards[state.next_colour[walker]]
@@ -176,23 +181,15 @@ def _look_at_landings(
 
 
 @kernel
-def _second_walk(state: Record, heading: Int, sheet: Record) -> tuple[Int, float]:
-    """How the follower walks off from a heading, and what the walker can expect of it.
-
-    The follower takes his cheapest way, or the dearest where the walker steers for him.
-    """
-    sign = np.int64(-1 if state.flags & STEER_AT_END else 1)
-    least, bills, follows = np.int64(1 << _HALF), np.int64(0), heading
+def _second_walk(heading: Int, sheet: Record) -> tuple[Int, float]:
+    """How the follower steers from a heading, and what the walker can expect of it."""
+    best: Int = np.int64(1) << (2 * _HIGH)
     for steering in range(NUM_STEERINGS):
-        start = (heading & ~3) | ((heading + steering + 3) & 3)
-        total = np.uint32(0)
-        for k in range(MAX_STEPS):  # in sixths
-            total += WAYS[k] * sheet.bills[ENDS[start, k]]
-        cost = sign * (np.int64(total) & _LOW)
-        is_less = cost < least
-        bills, follows = (np.int64(total), start) if is_less else (bills, follows)
-        least = min(cost, least)
-    return follows, np.float64(bills >> _HALF) / len(DIE)
+        total = np.int64(steering) << _CHOICE  # tells which it was, and decides between equals
+        for k in range(MAX_STEPS):
+            total += np.int64(WAYS[k]) * sheet.bills[_ENDS[heading, steering, k]]  # in sixths
+        best = min(total, best)
+    return best >> _CHOICE & 3, np.float64(best & _INCOME) / len(DIE)
 
 
 @kernel
