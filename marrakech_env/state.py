@@ -108,6 +108,7 @@ def as_states(states: State | States) -> States:
     array = np.asarray(states)
     if array.dtype != STATE:
         raise ValueError(f"states must be an array of dtype STATE, not of dtype {array.dtype}")
+    array = array.view(STATE)  # equal types may forget that they are aligned: those of np.load do
     if array.ndim != 1:
         if array.ndim:
             raise ValueError(f"states must have shape (B,), not {array.shape}")

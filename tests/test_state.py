@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from marrakech_env import rules, state
+from marrakech_env.agent import load_agent
 from marrakech_env.batch import Batch
 from marrakech_env.notation import parse_position
 from marrakech_env.state import STATE, as_states, check_invariants, one_state, rule_set_of
@@ -95,3 +96,16 @@ def test_a_record_and_an_array_of_one_are_the_same_state():
     position = parse_position(f"{START} 33S 0s 30:12+12:0,30:12+12:3 official")
     assert one_state(position[0]) == one_state(position)
     assert rules.action_mask(position[0]).shape == (1, 15)
+
+
+@pytest.mark.parametrize("agent", ["greedy", "expectimax", "value"])
+def test_states_that_were_saved_and_loaded_are_played_on(agent, tmp_path):
+    states = Batch(3, seed=1).states
+    np.save(tmp_path / "states.npy", states)
+    loaded = np.load(tmp_path / "states.npy")
+    assert not loaded.dtype.isalignedstruct
+    expected, found = (load_agent(agent).act(s, np.random.default_rng(0)) for s in (states, loaded))
+    np.testing.assert_array_equal(found, expected)
+    rules.step(loaded, found, [1, 2, 3])
+    rules.step(states, expected, [1, 2, 3])
+    np.testing.assert_array_equal(loaded, states)
