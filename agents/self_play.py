@@ -2,13 +2,15 @@
 
 A row is the position between two turns: its inputs, the network's values of all seats there, and
 the exact expectation of those values after the next turn, over its die and with its best reply,
-which the lookahead of that turn computes anyway.
+which the lookahead of that turn computes anyway. *Siblings* are rows of positions that one turn
+could have led to, one for every placement: what the network has to tell apart when it plays.
 
 Legend: `N` rows, `S` = 4 seats, `V` = 2 values: margin, win.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -25,7 +27,7 @@ from marrakech_env.tables import NUM_PLACEMENTS
 from .rivals import EXPECTIMAX, GREEDY, SELF, Rivals, decide, new_rivals, value_rival_turn
 from .value_inputs import NOBODY, NUM_INPUTS, Real
 from .value_net import MAX_MARGIN, write_row
-from .value_search import draw_chance, look_ahead, new_minds, value_between
+from .value_search import copy_state, draw_chance, look_ahead, new_minds, value_between
 from .value_tables import TABLE
 
 GREEDY_SHARE: Final = 0.67
@@ -34,7 +36,7 @@ GREEDY_SHARE: Final = 0.67
 
 @dataclass
 class Games:
-    """Some finished games.
+    """Some finished games; or siblings of their rows, each as a game of one row.
 
     Attributes:
         inputs: float32 (N, NUM_INPUTS).
@@ -42,7 +44,7 @@ class Games:
         value: float32 (N, S, V), by seat: what the network says.
         backup: float32 (N, S, V), by seat: the expectation after the next turn.
         explored: bool (N,): whether the turn before the row was an exploring one.
-        last: bool (N,): whether it is the last row of its game.
+        last: bool (N,): whether it is the last row of its game; true for siblings.
     """
 
     inputs: NDArray[np.float32]
@@ -51,6 +53,12 @@ class Games:
     backup: NDArray[np.float32]
     explored: NDArray[np.bool_]
     last: NDArray[np.bool_]
+
+    @classmethod
+    def join(cls, parts: Iterable[Games]) -> Games:
+        """All rows of some parts in their order."""
+        columns = zip(*(vars(part).values() for part in parts), strict=True)
+        return cls(*map(np.concatenate, columns))
 
     def targets(self, lam: float) -> NDArray[np.float32]:
         """The lambda-return of every row, by seat: float32 (N, S, V).
@@ -75,8 +83,14 @@ class Player:
         self._rows_a_game = rule_set.rugs * rule_set.num_players
 
     def play(
-        self, seed: int, first_game: int, num_games: int, epsilon: float, guests: float = 0.0
-    ) -> Games:
+        self,
+        seed: int,
+        first_game: int,
+        num_games: int,
+        epsilon: float,
+        guests: float = 0.0,
+        siblings: float = 0.0,
+    ) -> tuple[Games, Games]:
         """Plays the games `first_game`, ... of a seed.
 
         Args:
@@ -86,8 +100,13 @@ class Player:
             epsilon: Chance that a steering, and that a placement, is drawn at random.
             guests: Chance that a game is played by the network in one seat against greedy or
                 against expectimax in all others.
+            siblings: Chance that siblings of a turn of the network become rows. There are none
+                where Assam is steered at the end of a turn.
+
+        Returns:
+            The games, and the siblings; both are the same played in one call or in several.
         """
-        size = num_games * self._rows_a_game
+        size = num_games * self._rows_a_game * (1 + NUM_PLACEMENTS * (siblings > 0))
         games = Games(
             inputs=np.empty((size, NUM_INPUTS), np.float32),
             seats=np.empty((size, MAX_PLAYERS), np.int8),
@@ -98,14 +117,15 @@ class Player:
         )
         clocks = np.zeros(num_games, chance.CLOCK)
         chance.set_clocks(clocks, seed, first_game)
-        rows = _play(
-            np.zeros(1, STATE),
+        rows, free = _play(
+            np.zeros(2, STATE),
             self._start,
             clocks,
             self.minds,
             TABLE,
             epsilon,
             guests,
+            siblings,
             self._rivals,
             games.inputs,
             games.seats,
@@ -114,7 +134,8 @@ class Player:
             games.explored,
             games.last,
         )
-        return Games(*(array[:rows] for array in vars(games).values()))
+        arrays = vars(games).values()
+        return Games(*(a[:rows] for a in arrays)), Games(*(a[free:][::-1] for a in arrays))
 
 
 @kernel
@@ -126,6 +147,7 @@ def _play(
     tables: NDArray[np.void],
     epsilon: float,
     guests: float,
+    siblings: float,
     rivals: Rivals,
     inputs: NDArray[np.float32],
     seats: NDArray[np.int8],
@@ -133,11 +155,15 @@ def _play(
     backup: NDArray[np.float32],
     explored: NDArray[np.bool_],
     last: NDArray[np.bool_],
-) -> Int:
-    """Plays one game for each clock and writes its rows; returns how many."""
-    mind, table, state = minds[0], tables[0], states[0]
+) -> tuple[Int, Int]:
+    """Plays one game for each clock and writes rows, from the end backwards those of siblings.
+
+    Returns:
+        How many rows the games have, and the first row of the siblings.
+    """
+    mind, table, state, trial = minds[0], tables[0], states[0], states[1]
     turn = mind.turn
-    row = 0
+    row, free = 0, len(inputs)
     for i in range(len(clocks)):
         # Exploration has a stream of its own, so that dice depend on the seed alone.
         key = chance.absorb(clocks[i].game_key, np.uint64(2**32))
@@ -157,9 +183,7 @@ def _play(
             else:
                 value_rival_turn(state, kind, rivals, mind, table)
             if row > game_row:
-                for seat in range(MAX_PLAYERS):
-                    backup[row - 1, seat, 0] = turn.seat_margin[seat]
-                    backup[row - 1, seat, 1] = turn.seat_win[seat]
+                _write_backup(turn, backup[row - 1])
             decision += 1
             is_explored = False
             steering: Int = turn.best
@@ -178,6 +202,26 @@ def _play(
                     placement = _best_placement(state, turn)
                 else:
                     placement = decide(state, kind, rivals) - FIRST_PLACEMENT
+                if (
+                    kind == SELF
+                    and not state.flags & STEER_AT_END
+                    and chance.uniform(key, decision, 4) < siblings
+                ):
+                    end = free
+                    free = _write_siblings(
+                        state,
+                        trial,
+                        chance.absorb(key, np.uint64(decision)),
+                        minds,
+                        table,
+                        inputs,
+                        seats,
+                        value,
+                        backup,
+                        free,
+                    )
+                    explored[free:end] = False
+                    last[free:end] = True
                 if kind == SELF and chance.uniform(key, decision, 2) < epsilon:
                     placement = _random_placement(state, chance.uniform(key, decision, 3))
                     is_explored = True
@@ -197,7 +241,56 @@ def _play(
             row += 1
         if row > game_row:
             last[row - 1] = True
-    return row
+    return row, free
+
+
+@kernel
+def _write_backup(turn: Record, backup: NDArray[np.float32]) -> None:
+    """Writes what all seats can expect after a turn."""
+    for seat in range(MAX_PLAYERS):
+        backup[seat, 0] = turn.seat_margin[seat]
+        backup[seat, 1] = turn.seat_win[seat]
+
+
+@kernel
+def _write_siblings(
+    state: Record,
+    trial: Record,
+    key: Int,
+    minds: NDArray[np.void],
+    table: Record,
+    inputs: NDArray[np.float32],
+    seats: NDArray[np.int8],
+    value: NDArray[np.float32],
+    backup: NDArray[np.float32],
+    free: Int,
+) -> Int:
+    """Writes a row below `free` for every placement that leads to a next turn.
+
+    The colour of the mover's rug after this one is drawn for each with the stream of `key`.
+
+    Returns:
+        The first of the rows.
+    """
+    mover = np.int64(state.player)
+    laid = np.int64(state.next_colour[mover])
+    draw = draw_chance(state, laid)
+    legal = game.legal_placements(state)
+    lower, upper = game.next_colour_weights(state)
+    for placement in range(NUM_PLACEMENTS):
+        if not legal >> np.uint32(placement) & np.uint32(1):
+            continue
+        colour: Int = -1
+        if lower + upper > 0:
+            colour = 2 * mover + (chance.uniform(key, placement, 0) * (lower + upper) >= lower)
+        copy_state(state, trial)
+        game.step(trial, placement + FIRST_PLACEMENT, colour)
+        if trial.phase != OVER:
+            free -= 1
+            _write(trial, mover, laid, draw, minds[0], table, inputs, seats, value, free)
+            look_ahead(trial, minds[1], table)
+            _write_backup(minds[1].turn, backup[free])
+    return free
 
 
 @kernel

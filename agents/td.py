@@ -2,8 +2,9 @@
 
 Each round plays some games with the averaged weights, part of them against greedy or expectimax,
 and learns from their rows: the target is the exact expectation after the next turn, mixed with the
-lambda-return. A run is fixed by its seed and the number of games, whatever the clock says and
-however many threads play.
+lambda-return. Later, siblings of the rows teach it to tell placements apart, by targets that no
+luck of the die is in. A run is fixed by its seed and the number of games, whatever the clock says
+and however many threads play.
 
 Legend: `N` rows, `S` = 4 slots, `V` = 2 values: margin, win.
 """
@@ -46,6 +47,8 @@ class Settings:
         lam_halves: Games after which that has fallen to a half; it does not fall below `lam`.
         lam: Lambda once it has fallen.
         last_lam: Lambda at the end, reached linearly.
+        siblings: Chance that all placements of a turn become rows, see `self_play`.
+        first_sibling: When that begins, as a part of the schedules: before, values mean too little.
         epsilon: Chance of a random steering, and of a random placement.
         guests: Chance of a game with the network in one seat and greedy or expectimax in the
             others, see `rivals`.
@@ -65,7 +68,9 @@ class Settings:
     first_lam: float = 0.95
     lam_halves: float = 2000.0
     lam: float = 0.6
-    last_lam: float = 0.4
+    last_lam: float = 0.0
+    siblings: float = 0.2
+    first_sibling: float = 0.4
     epsilon: float = 0.05
     guests: float = 0.5
     margin_weight: float = 0.005
@@ -80,7 +85,7 @@ class Settings:
         Raises:
             ValueError: A whole number below 1, or a chance outside 0..1.
         """
-        for name in ("epsilon", "guests"):
+        for name in ("epsilon", "guests", "siblings", "first_sibling"):
             if not 0 <= getattr(self, name) <= 1:
                 raise ValueError(f"{name} must be 0..1, not {getattr(self, name)}")
         for name in ("games", "games_a_round", "rows_a_step", "uses", "workers"):
@@ -167,7 +172,7 @@ class TDTrainer:
         started = time.monotonic()
         done = self.done if done is None else done
         settings = self.settings
-        games = self._play()
+        games = self._play(settings.siblings if done >= settings.first_sibling else 0.0)
         if self.num_games == 0:
             self._centre(games.inputs)
         lam = settings.lam + (settings.last_lam - settings.lam) * done
@@ -188,26 +193,23 @@ class TDTrainer:
             "loss_win": losses[1],
         }
 
-    def _play(self) -> Games:
+    def _play(self, siblings: float) -> Games:
         """A round of games, the same however many workers play them."""
         settings = self.settings
         self._write_net()
         parts_of_round = np.array_split(np.arange(settings.games_a_round), settings.workers)
         counts = [len(part) for part in parts_of_round]
         firsts = self.num_games + np.cumsum([0, *counts])
-        parts = list(
-            self._pool.map(
-                lambda player, first, count: player.play(
-                    self.seed, int(first), count, settings.epsilon, settings.guests
-                ),
-                self._players,
-                firsts[:-1],
-                counts,
-            )
+        parts = self._pool.map(
+            lambda player, first, count: player.play(
+                self.seed, int(first), count, settings.epsilon, settings.guests, siblings
+            ),
+            self._players,
+            firsts[:-1],
+            counts,
         )
-        return Games(
-            *(np.concatenate([vars(part)[name] for part in parts]) for name in vars(parts[0]))
-        )
+        games, beside = zip(*parts, strict=True)
+        return Games.join([*games, *beside])
 
     def _write_net(self) -> None:
         for name in WEIGHT_NAMES:

@@ -1,5 +1,7 @@
 """Training of the value network: self-play, targets, repeatability."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from positions import random_states
@@ -19,7 +21,7 @@ from marrakech_env.state import LAY, STEER
 torch = pytest.importorskip("torch")
 from marrakech_agents import td, value  # noqa: E402
 
-SMALL = td.Settings(games=40, games_a_round=10, rows_a_step=128, workers=2)
+SMALL = td.Settings(games=40, games_a_round=10, rows_a_step=128, workers=2, first_sibling=0.2)
 
 
 def random_net(seed=0):
@@ -29,9 +31,9 @@ def random_net(seed=0):
     return net
 
 
-def play(players=2, rules="official", games=6, epsilon=0.2, first=0, guests=0.0):
+def play(players=2, rules="official", games=6, epsilon=0.2, first=0, guests=0.0, siblings=0.0):
     player = Player(resolve_rules(rules, players), random_net())
-    return player.play(7, first, games, epsilon, guests)
+    return Games.join(player.play(7, first, games, epsilon, guests, siblings))
 
 
 def test_a_game_has_a_row_between_any_two_turns():
@@ -45,9 +47,9 @@ def test_a_game_has_a_row_between_any_two_turns():
 
 @pytest.mark.parametrize("players", [2, 3, 4])
 @pytest.mark.parametrize("rules", ["official", "official;steering=end;money=8", "comp1110;money=9"])
-@pytest.mark.parametrize("guests", [0.0, 1.0])
-def test_wins_of_all_seats_add_up_and_margins_are_bounded(players, rules, guests):
-    games = play(players, rules, guests=guests)
+@pytest.mark.parametrize(("guests", "siblings"), [(0.0, 0.0), (1.0, 0.0), (0.0, 0.5)])
+def test_wins_of_all_seats_add_up_and_margins_are_bounded(players, rules, guests, siblings):
+    games = play(players, rules, guests=guests, siblings=siblings)
     assert len(games.inputs) > 50
     for values in (games.value, games.backup):
         np.testing.assert_allclose(values[:, :players, 1].sum(1), 1, atol=1e-5)
@@ -61,6 +63,47 @@ def test_a_game_is_the_same_alone_and_among_others():
     rows = slice(starts[3], starts[3] + len(alone.inputs))
     np.testing.assert_array_equal(together.inputs[rows], alone.inputs)
     np.testing.assert_array_equal(together.backup[rows], alone.backup)
+
+
+@pytest.mark.parametrize("players", [2, 4])
+def test_siblings_are_more_rows_after_the_same_games(players):
+    games, more = play(players), play(players, siblings=1.0)
+    for name, rows in vars(games).items():
+        np.testing.assert_array_equal(vars(more)[name][: len(rows)], rows)
+    own = len(games.inputs)
+    assert 5 * own < len(more.inputs) - own < 12 * own
+    assert more.last[own:].all()
+    np.testing.assert_array_equal(more.targets(0.9)[own:], more.backup[own:])
+    assert len(play(players, siblings=0.3).inputs) < len(more.inputs)
+
+
+def test_one_sibling_is_what_was_played():
+    """Without exploration the row of a turn is among its siblings, with the same value."""
+    games = play(games=2, epsilon=0.0)
+    own = len(games.inputs)
+    siblings = play(games=2, epsilon=0.0, siblings=1.0).inputs[own:]
+    found = [(siblings == row).all(axis=1).any() for row in games.inputs]
+    assert np.mean(found) == 1
+
+
+def test_the_backup_of_a_sibling_is_the_lookahead_of_the_next_turn():
+    """Rows that are siblings too have the same backup, up to the colour that is drawn next."""
+    games = play(games=20, epsilon=0.0)
+    own = len(games.inputs)
+    more = play(games=20, epsilon=0.0, siblings=1.0)
+    equal = total = 0
+    for row in range(own):
+        same = own + np.flatnonzero((more.inputs[own:] == games.inputs[row]).all(axis=1))
+        if len(same) and not games.last[row]:
+            difference = np.abs(more.backup[same] - games.backup[row]).max(axis=(1, 2))
+            equal += (difference < 1e-6).any()
+            total += 1
+    assert equal > 0.5 * total > 100
+
+
+def test_no_siblings_where_assam_is_steered_at_the_end():
+    rules = "official;steering=end"
+    assert len(play(rules=rules, siblings=1.0).inputs) == len(play(rules=rules).inputs)
 
 
 def test_the_backup_is_the_mean_of_the_values_that_follow():
@@ -126,7 +169,7 @@ def test_targets_are_lambda_returns_cut_at_exploring_turns():
 def test_a_run_is_fixed_by_its_seed_however_many_threads_play():
     weights = []
     for seed, workers in ((1, 1), (1, 2), (2, 2)):
-        settings = td.Settings(games=40, games_a_round=10, rows_a_step=128, workers=workers)
+        settings = dataclasses.replace(SMALL, workers=workers)
         trainer = td.TDTrainer(2, seed=seed, settings=settings)
         for _ in range(2):
             trainer.round()
@@ -155,7 +198,7 @@ def test_settings_below_one_are_refused(name):
         td.Settings(**{name: 0})
 
 
-@pytest.mark.parametrize("name", ["epsilon", "guests"])
+@pytest.mark.parametrize("name", ["epsilon", "guests", "siblings", "first_sibling"])
 def test_chances_outside_0_to_1_are_refused(name):
     with pytest.raises(ValueError, match=f"{name} must be 0..1, not 1.5"):
         td.Settings(**{name: 1.5})
