@@ -33,7 +33,7 @@ class MctsAgent(ValueAgent):
         usual_playouts: How many where nothing is said; 80 take about 10 milliseconds on one core.
         solved_turns: With how many turns left positions are solved.
         version: Version 1 valued positions as `expectimax` does; up to version 2 a position in the
-            tree was worth the mean over what was tried there, not what is best.
+            tree was worth the mean over what was tried there with two players too.
     """
 
     usual_name = "mcts"

@@ -7,8 +7,9 @@ everybody's shares, and the actions their priors. A playout goes down from the r
 new position between two turns: by the action with the best upper bound for who moves there, and to
 the outcome of chance that is furthest behind its probability. On the way back, the estimates on the
 path are replaced by the values of the nodes they lead to; the value of a node is that of the action
-which is worth most to its mover among those that were tried, exactly over chance. So nothing is
-drawn by lot: equal states get equal values.
+which is worth most to its mover among those that were tried, with three and four players the mean
+over these actions, weighted by their playouts; exactly over chance. So nothing is drawn by lot:
+equal states get equal values.
 
 Legend: `B` games, `N` nodes, `A` = 15 actions, `K` = 4 outcomes of chance (the rolls, or the lower
 and upper next colour, or none), seats 0..3; node 0 is the root; *shares*: what a position is worth
@@ -156,8 +157,7 @@ def _play_out(count: Int, tree: Tree) -> Int:
         below: Record = nodes[at]
         at = path[back, 0]
         above: Record = states[at]
-        mover = np.int64(above.player)
-        _back_up(nodes[at], path[back, 1], path[back, 2], below.value, mover)
+        _back_up(nodes[at], path[back, 1], path[back, 2], below.value, above)
     return count
 
 
@@ -280,16 +280,22 @@ def _next_outcome(node: Record, action: Int) -> Int:
 
 
 @kernel
-def _back_up(node: Record, action: Int, outcome: Int, value: FloatArray, mover: Int) -> None:
-    """Takes the value of the node after an outcome into account."""
+def _back_up(node: Record, action: Int, outcome: Int, value: FloatArray, state: Record) -> None:
+    """Takes the value of the node after an outcome into account; `state` is the node's position."""
     node.playouts += 1
     node.visits[action] += 1
     node.tries[action, outcome] += 1
     node.shares[action, outcome] = value
-    node.worth[action] = _mean(node, action, mover)
+    node.worth[action] = _mean(node, action, np.int64(state.player))
     best = action
     for other in range(NUM_ACTIONS):
         if node.visits[other] > 0 and node.worth[other] > node.worth[best]:
             best = other
-    for seat in range(MAX_PLAYERS):
-        node.value[seat] = _mean(node, best, seat)
+    node.value[:] = 0.0
+    for other in range(NUM_ACTIONS):
+        part = node.visits[other] / node.playouts
+        if state.num_players == 2:  # with more, the mean played as well or better
+            part = 1.0 if other == best else 0.0
+        if part > 0:
+            for seat in range(MAX_PLAYERS):
+                node.value[seat] += part * _mean(node, other, seat)

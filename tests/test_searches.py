@@ -133,7 +133,8 @@ def test_a_playout_replaces_an_estimate_by_the_value_after_the_next_turn(kind, m
 
 
 @pytest.mark.parametrize("players", [2, 3])
-def test_positions_in_the_tree_are_worth_what_the_best_action_tried_there_is(players):
+def test_positions_in_the_tree_are_worth_what_was_tried_there(players):
+    """The best action with two players, the mean by playouts with more."""
     playouts, minds = 60, new_minds(load_model(WEIGHTS / f"value-{players}.json").net)
     picked = states_on_the_way(players, "official", 1, 4, lambda states: states["phase"] == LAY)
     tree = new_tree(playouts, EXPLORATION, minds, TABLE)
@@ -142,8 +143,10 @@ def test_positions_in_the_tree_are_worth_what_the_best_action_tried_there_is(pla
     assert len(inner) > 10
     assert any((node["visits"] > 0).sum() > 1 for node in inner[1:])
     for node in inner:
+        by_action = np.einsum("k,aks->as", node["chance"], node["shares"])
         best = np.where(node["visits"] > 0, node["worth"], -np.inf).argmax()
-        np.testing.assert_allclose(node["value"], node["chance"] @ node["shares"][best])
+        mean = node["visits"] @ by_action / node["playouts"]
+        np.testing.assert_allclose(node["value"], by_action[best] if players == 2 else mean)
         for action, outcome in np.argwhere(node["child"] != NO_NODE):
             below = tree.nodes[node["child"][action, outcome]]
             np.testing.assert_array_equal(node["shares"][action, outcome], below["value"])
