@@ -77,8 +77,6 @@ class Config:
     """
     guests: float = Settings().guests
     """Part of the games in which greedy or expectimax plays all seats but one (value only)."""
-    margin_weight: float = Settings().margin_weight
-    """What a dirham of margin is worth beside a win in the games of self-play (value only)."""
     name: str | None = None
     """Name of the run's folder below --folder; default: date and time."""
     folder: Path = Path("runs")
@@ -98,10 +96,7 @@ class Config:
     ppo: tyro.conf.OmitArgPrefixes[PPOSettings] = field(default_factory=PPOSettings)
 
 
-ONLY = {
-    **dict.fromkeys(("timesteps", "ppo"), "ppo"),
-    **dict.fromkeys(("games", "workers", "guests", "margin_weight"), "value"),
-}
+ONLY = {"timesteps": "ppo", "ppo": "ppo", "games": "value", "workers": "value", "guests": "value"}
 """Options that one algorithm alone has."""
 
 
@@ -137,9 +132,7 @@ def make_learner(config: Config) -> Learner:
     """
     if config.algorithm == "ppo":
         return PPOLearner(config.players, config.rules, config.seed, config.ppo)
-    settings = Settings(
-        workers=config.workers, guests=config.guests, margin_weight=config.margin_weight
-    )
+    settings = Settings(workers=config.workers, guests=config.guests)
     if config.games is not None:
         settings = dataclasses.replace(settings, games=config.games)
     return ValueLearner(config.players, config.rules, config.seed, settings)

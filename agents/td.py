@@ -52,8 +52,7 @@ class Settings:
         epsilon: Chance of a random steering, and of a random placement.
         guests: Chance of a game with the network in one seat and greedy or expectimax in the
             others, see `rivals`.
-        margin_weight: What a dirham of margin is worth beside a win in the training games.
-        play_margin_weight: The same for the agent that comes of it.
+        margin_weight: What a dirham of margin is worth beside a win.
         margin_loss: Weight of the margin's error in the loss.
         averaging: Steps that the averaged weights look back over.
         workers: Threads that play.
@@ -74,7 +73,6 @@ class Settings:
     epsilon: float = 0.05
     guests: float = 0.5
     margin_weight: float = 0.005
-    play_margin_weight: float = 0.005
     margin_loss: float = 1.0
     averaging: float = 500.0
     workers: int = 2
@@ -271,7 +269,7 @@ class TDTrainer:
             games=self.num_games,
             minutes=round(self.seconds / 60, 1),
             machine=f"{platform.system()} {platform.machine()}, {self.settings.workers} threads",
-            margin_weight=self.settings.play_margin_weight,
+            margin_weight=self.settings.margin_weight,
             trained_by="marrakech_agents.td",
         )
         weights = {name: average.numpy() for name, average in self._averages.items()}

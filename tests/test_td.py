@@ -242,14 +242,6 @@ def test_a_few_rounds_beat_the_network_that_knows_the_score_only():
     assert result.pairings[0].win_share.low > 0.6
 
 
-def test_the_agent_may_weigh_margins_otherwise_than_the_training_games():
-    settings = td.Settings(games_a_round=2, margin_weight=0.02, play_margin_weight=0.004)
-    trainer = td.TDTrainer(2, settings=settings)
-    trainer.round()
-    assert trainer.model().head.margin_weight == 0.004
-    assert trainer._net["margin_weight"][0] == np.float32(0.02)
-
-
 def test_a_trained_model_is_saved_and_loaded(tmp_path):
     trainer = td.TDTrainer(2, "comp1110", settings=SMALL)
     trainer.round()
