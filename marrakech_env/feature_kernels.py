@@ -12,6 +12,13 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marrakech_env import game
+from marrakech_env.bills import (
+    bill_of,
+    bill_of_walk,
+    due_of,
+    find_bills,
+    total_and_cheapest,
+)
 from marrakech_env.compile import kernel
 from marrakech_env.features import FEATURES, LOW_MONEY, LOW_TURNS, MAX_LATE_MARGIN, WINDOW
 from marrakech_env.regions import (
@@ -30,16 +37,11 @@ from marrakech_env.regions import (
     WORK,
     amount,
     amount_of_two,
-    bill_of,
-    bill_of_walk,
-    due_of,
-    find_bills,
     find_near,
     find_regions,
     find_walkers,
     heading_after,
     lowest_cell,
-    total_and_cheapest,
     try_placement,
     ways,
 )

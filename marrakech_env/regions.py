@@ -28,7 +28,6 @@ NUM_CHANCES: Final = EVEN + 1
 """Columns of `CHANCES`: one a steering, one a walk, and EVEN."""
 NOWHERE: Final = NUM_CELLS
 NO_REGION: Final = 255
-_HALF: Final = 16
 Real: TypeAlias = Any
 OWN, WALKERS, THIRD = range(3)
 """Whose a region is: the observer's, the seat's that takes walk 0, or somebody else's."""
@@ -46,7 +45,7 @@ WORK: Final = np.dtype(
         ("before", np.uint64, (3, 2)),  # squares * chances, summed over OWN, WALKERS, THIRD
         ("after", np.uint64, (3, 2)),  # the same once a rug was laid
         ("size", np.float32, (NUM_CELLS + 1,)),  # size of each square
-        ("bills", np.uint32, (NUM_CELLS,)),  # of one walker on each square, see `find_bills`
+        ("bills", np.uint32, (NUM_CELLS,)),  # of one walker on each square, see `bills`
         ("padded", np.int8, (_PADDED,)),  # size of each square, on a board with a margin
         ("most", np.int8, (_SPREAD,)),  # see `find_near`
         ("least", np.int8, (_SPREAD,)),
@@ -139,8 +138,6 @@ SPOT: Final = _frozen(
     np.array([_STRIDE * (c // BOARD_SIZE) + c % BOARD_SIZE for c in range(NUM_CELLS)], np.uint8)
 )
 """uint8 (49,): where a cell stands in `most` and `least` of `WORK`."""
-_BIAS: Final = np.uint32(len(DIE) * NUM_CELLS)
-_LOW: Final = np.uint32((1 << _HALF) - 1)
 _ZERO, _ONE, _ROW = np.uint64(0), np.uint64(1), np.uint64(BOARD_SIZE)
 _NOT_WEST_EDGE = np.uint64(sum(1 << c for c in range(NUM_CELLS) if c % BOARD_SIZE))
 _NOT_EAST_EDGE = np.uint64(sum(1 << c for c in range(NUM_CELLS) if (c + 1) % BOARD_SIZE))
@@ -370,53 +367,3 @@ def find_near(work: Record) -> None:
             least = one if one < least else least
             least = two if two < least else least
         work.most[k], work.least[k] = most, least
-
-
-@kernel
-def find_bills(state: Record, observer: Int, walker: Int, work: Record) -> None:
-    """Writes what a seat owes on each square, and what of it the observer gets, into `work`.
-
-    The income is negative where the observer is the one who walks; -1 stands for nobody. Both
-    are packed into one number, see `bill_of`, to be added in one go.
-    """
-    own_board = game.board_of(state, walker) if walker >= 0 else ~np.uint64(0)
-    for cell in range(NUM_CELLS):
-        size = np.int32(work.size[cell])
-        due = abs(size) * np.int32(~own_board >> np.uint64(cell) & _ONE)
-        income = -due if walker == observer else min(due, max(size, np.int32(0)))
-        work.bills[cell] = np.uint32(due) << np.uint32(_HALF) | np.uint32(income + NUM_CELLS)
-
-
-@kernel
-def due_of(bill: Int) -> Int:
-    """The due that is packed into a bill, or into a sum of bills."""
-    return np.int32(bill >> np.uint32(_HALF))
-
-
-@kernel
-def bill_of(due: Int, income: Int) -> Int:
-    """The due and the income of a walk, in sixths, in one number.
-
-    Of two such numbers that is less whose due is less, and of equals that with less income.
-    """
-    return np.uint32(due) << np.uint32(_HALF) | (np.uint32(income) + _BIAS)
-
-
-@kernel
-def bill_of_walk(work: Record, heading: Int) -> Int:
-    """What a walk straight on is expected to bring, after `find_bills`."""
-    total = np.uint32(0)
-    for face in range(len(WAYS)):
-        total += WAYS[face] * work.bills[ENDS[heading, face]]
-    return total
-
-
-@kernel
-def total_and_cheapest(left: Int, straight: Int, right: Int) -> tuple[Int, Int]:
-    """The incomes of the bills of three steerings, in sixths: their sum, and the chosen one.
-
-    The walker takes the steering that costs him least, and of equals the one with less income for
-    the observer.
-    """
-    total = np.int32((left & _LOW) + (straight & _LOW) + (right & _LOW)) - np.int32(3 * _BIAS)
-    return total, np.int32(min(left, straight, right) & _LOW) - np.int32(_BIAS)

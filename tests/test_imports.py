@@ -25,6 +25,7 @@ LAYERS = (
     ("game", "stores"),
     ("rules",),
     ("schema", "views", "regions"),
+    ("bills",),
     ("chance", "observation", "features", "feature_kernels", "notation", "rewards", "solver"),
     ("batch",),
     ("agent",),
