@@ -11,4 +11,4 @@ class ChampionAgent(MctsAgent):
     usual_name = "champion"
     usual_playouts = 140
     solved_turns = 3
-    version = 2
+    version = 3

@@ -32,14 +32,13 @@ class MctsAgent(ValueAgent):
         usual_name: Display name where none is given.
         usual_playouts: How many where nothing is said; 80 take about 10 milliseconds on one core.
         solved_turns: With how many turns left positions are solved.
-        version: Version 1 valued positions as `expectimax` does; up to version 2 a position in the
-            tree was worth the mean over what was tried there with two players too.
+        version: As for `ValueAgent`.
     """
 
     usual_name = "mcts"
     usual_playouts = 80
     solved_turns = SOLVED_TURNS
-    version = 3
+    version = 4
 
     def __init__(
         self,
