@@ -28,6 +28,9 @@ SMALL = [
 ]
 VALUE = ["--algorithm", "value", *QUICK]
 ENVIRONMENT = {**os.environ, "OMP_NUM_THREADS": "1"}
+PATIENCE = 600
+"""Seconds to wait for what takes a few, or a minute where kernels are compiled, if the machine is
+idle."""
 
 
 def command(folder, *arguments):
@@ -110,7 +113,7 @@ def kill_and_resume(folder, options, kills, seed):
         )
         checkpoint = folder / "killed" / "checkpoint.pt"
         before = checkpoint.stat().st_mtime_ns if checkpoint.exists() else 0
-        deadline = time.monotonic() + 120
+        deadline = time.monotonic() + PATIENCE
         while time.monotonic() < deadline and process.poll() is None:
             if checkpoint.exists() and checkpoint.stat().st_mtime_ns > before:
                 time.sleep(rng.uniform(0, 1.5))
@@ -188,16 +191,22 @@ def test_ctrl_c_keeps_the_last_whole_round(tmp_path):
     arguments = command(tmp_path, "--name", "stopped", "--games", "100000", *VALUE)
     arguments += ["--checkpoint-minutes", "1000"]
     process = subprocess.Popen(
-        arguments, cwd=ROOT, env=ENVIRONMENT, stderr=subprocess.PIPE, text=True
+        arguments,
+        cwd=ROOT,
+        env=ENVIRONMENT,
+        stderr=subprocess.PIPE,
+        text=True,
+        # A shell that starts the tests in the background lets them, and so the child, ignore it.
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     log = tmp_path / "stopped" / "tensorboard"
-    deadline = time.monotonic() + 120
+    deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline and process.poll() is None:
         if any(file.stat().st_size > 200 for file in log.glob("*")):  # after a round
             break
         time.sleep(0.1)
     process.send_signal(signal.SIGINT)
-    message = process.communicate(timeout=120)[1]
+    message = process.communicate(timeout=PATIENCE)[1]
     assert process.returncode != 0
     assert f"--resume {tmp_path / 'stopped'}" in message
     assert "Traceback" not in message
