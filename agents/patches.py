@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 
 from marrakech_env import game
 from marrakech_env.compile import kernel
+from marrakech_env.regions import lowest_cell
 from marrakech_env.spec import DIE, MAX_PLAYERS, NUM_CELLS, NUM_COLOURS
 from marrakech_env.state import WALK as TO_WALK
 from marrakech_env.state import Bits, Int, Record
@@ -65,12 +66,6 @@ def heading_of(state: Record) -> Int:
 def steerings_of(state: Record) -> tuple[int, int]:
     """The steerings of the coming walk, as a range: only straight on where it is unsteered."""
     return (1, 2) if state.phase == TO_WALK else (0, NUM_STEERINGS)
-
-
-@kernel
-def lowest_cell(bits: Bits) -> Int:
-    """The lowest cell of a bitboard that is not empty."""
-    return game.popcount((bits & (~bits + _ONE)) - _ONE)
 
 
 @kernel

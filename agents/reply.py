@@ -20,10 +20,11 @@ from numpy.typing import NDArray
 
 from marrakech_env import game
 from marrakech_env.compile import kernel
+from marrakech_env.regions import lowest_cell
 from marrakech_env.state import LAY, STEER, STEER_AT_END, Int, Record
 
 from .evaluation import share, value
-from .patches import MAX_STEPS, ROLL_CHANCE, lowest_cell, survey
+from .patches import MAX_STEPS, ROLL_CHANCE, survey
 from .turn import NUM_ACTIONS, FloatArray, lay_rug
 from .walks import likely_steering
 

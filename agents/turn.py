@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from marrakech_env import game
 from marrakech_env.compile import kernel
+from marrakech_env.regions import lowest_cell
 from marrakech_env.state import LAY, STATE, STEER, STEER_AT_END, WALK, Int, Record
 from marrakech_env.tables import FIRST_CELL, NUM_PLACEMENTS, SECOND_CELL
 
@@ -26,7 +27,6 @@ from .patches import (
     PATCHES,
     ROLL_CHANCE,
     heading_of,
-    lowest_cell,
     relay,
     survey,
 )
