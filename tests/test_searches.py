@@ -59,7 +59,7 @@ def test_the_names_lead_to_them():
     assert isinstance(load_agent("expectimax2"), Expectimax2Agent)
     assert type(load_agent("mcts")) is MctsAgent
     assert isinstance(load_agent("champion"), ChampionAgent)
-    assert (load_agent("mcts").version, load_agent("champion").version) == (3, 2)
+    assert (load_agent("mcts").version, load_agent("champion").version) == (4, 3)
 
 
 def slow_two_turns(state, action, player, tables):
