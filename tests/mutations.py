@@ -26,7 +26,7 @@ AREAS = {
     "rules": "edge_cases course_positions tables rules spec",
     "observation": "observation",
     "features": "features",
-    "arena": "rewards arena",
+    "arena": "rewards arena arena_statistics",
 }
 """Area -> the tests that have to catch its faults, each set well under a minute."""
 
