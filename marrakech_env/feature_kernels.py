@@ -26,6 +26,7 @@ from marrakech_env.regions import (
     ENDS,
     EVEN,
     NOWHERE,
+    NUM_CENTRED,
     NUM_STEERINGS,
     NUM_WALKS,
     OWN,
@@ -87,20 +88,15 @@ def _cells_around(heading: int, steps: list[tuple[int, int]]) -> list[int]:
 _REACH = range(-(WINDOW // 2), WINDOW // 2 + 1)
 _SQUARE: Final = [(row, column) for row in _REACH for column in _REACH]
 _DIAMOND: Final = [(row, column) for row, column in _SQUARE if 1 <= abs(row) + abs(column) <= 2]
-_WINDOW = np.array([_cells_around(h, _SQUARE) for h in range(NUM_HEADINGS)], np.uint8)
-"""uint8 (196, 25): the cells of the window, row by row as Assam sees it."""
+_WINDOW = np.array([_cells_around(h, _SQUARE) for h in range(NUM_HEADINGS)], np.uint64)
+"""uint64 (196, 25): the cells of the window, row by row as Assam sees it."""
 _OUTSIDE = (_WINDOW == NOWHERE).astype(np.float32)
-_PLACE = np.zeros((NUM_HEADINGS, NUM_CELLS + 1), np.uint8)
-np.put_along_axis(_PLACE, _WINDOW, np.arange(len(_SQUARE), dtype=np.uint8)[None], 1)
-"""uint8 (196, 50): where a cell of the window stands in it."""
 
 
 def _board_around(cell: int, steps: list[tuple[int, int]]) -> int:
     return sum(1 << c for c in _cells_around(4 * cell, steps) if c != NOWHERE)
 
 
-_IN_WINDOW = np.array([_board_around(c, _SQUARE) for c in range(NUM_CELLS)], np.uint64)
-"""uint64 (49,): bitboards of the window around a cell."""
 _NEAR = np.array([_board_around(c, _DIAMOND) for c in range(NUM_CELLS)], np.uint64)
 """uint64 (49,): bitboards of the cells at most two steps from a cell, which a rug laid there can
 cover."""
@@ -193,17 +189,22 @@ def _write_window(
     state: Record, observer: Int, heading: Int, work: Record, row: Row, to: Offsets
 ) -> None:
     """The board around Assam: `window_...`."""
-    squares = _WINDOW.shape[1]
+    # All indices are unsigned, because of signed ones Numba asks whether they count from the end,
+    # and the squares are counted by the table, because the compiler makes vectors of loops whose
+    # length it does not know, but unrolls short others. It took more than twice as long before.
+    squares, seen_from = np.uint64(to.window_size - to.window_outside), np.uint64(heading)
+    start = np.uint64(to.window_colours)
     for slot in range(num_slots(state)):
         colour = colour_of_slot(state, observer, slot)
-        seen = state.colour_boards[colour] & _IN_WINDOW[state.assam] if colour >= 0 else _NONE
-        start = to.window_colours + slot * squares
-        while seen:
-            row[start + _PLACE[heading, lowest_cell(seen)]] = 1
-            seen &= seen - _ONE
+        board = state.colour_boards[colour] if colour >= 0 else _NONE
+        for k in range(squares):
+            row[start + k] = np.int32(board >> _WINDOW[seen_from, k] & _ONE)
+        start += squares
     for k in range(squares):
-        row[to.window_outside + k] = _OUTSIDE[heading, k]
-        row[to.window_size + k] = work.size[_WINDOW[heading, k]]
+        row[start + k] = _OUTSIDE[seen_from, k]
+    start += squares
+    for k in range(squares):
+        row[start + k] = work.size[_WINDOW[seen_from, k]]
 
 
 @kernel
@@ -330,6 +331,11 @@ def _write_placements(
     count = np.float32(game.popcount(legal))
     own, others = game.board_of(state, observer), _board_of_others(state, observer)
     after = work.after
+    for k in range(1, state.num_players):
+        seat = seat_after(state, observer, k)
+        work.boards[k] = _NONE if state.eliminated[seat] else game.board_of(state, seat)
+    for entry in range(NUM_CENTRED):
+        work.totals[entry] = 0
     while legal:
         placement = lowest_cell(legal)
         legal &= legal - _ONE
@@ -344,10 +350,8 @@ def _write_placements(
         row[to.lay_edge + placement] = game.popcount(rug & _EDGE)
         row[to.lay_own + placement] = game.popcount(rug & own)
         for k in range(1, state.num_players):
-            seat = seat_after(state, observer, k)
-            if not state.eliminated[seat]:
-                covered = game.popcount(rug & game.board_of(state, seat))
-                row[to.lay_others + NUM_PLACEMENTS * (k - 1) + placement] = covered
+            covered = game.popcount(rug & work.boards[k])
+            row[to.lay_others + NUM_PLACEMENTS * (k - 1) + placement] = covered
         row[to.lay_region + placement] = squares
 
         if work.walkers[0] >= 0:
@@ -369,12 +373,10 @@ def _write_placements(
                 row[to.lay_cost + placement] += amount_of_two(after, WALKERS, THIRD, k)
             elif work.walkers[walk] >= 0:
                 row[to.lay_gain + placement] += amount(after, OWN, k)
-    # Legal placements only hold anything so far, so sums run over all twelve.
-    for first in range(to.lay_region, to.window_colours, NUM_PLACEMENTS):
-        total = np.float32(0)
-        for placement in range(NUM_PLACEMENTS):
-            total += row[first + placement]
-        mean = total / count
+        for entry in range(NUM_CENTRED):
+            work.totals[entry] += row[to.lay_region + NUM_PLACEMENTS * entry + placement]
+    for entry in range(NUM_CENTRED):
+        mean, first = work.totals[entry] / count, to.lay_region + NUM_PLACEMENTS * entry
         for placement in range(NUM_PLACEMENTS):
             row[first + placement] -= row[to.lay_legal + placement] * mean
 

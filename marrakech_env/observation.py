@@ -176,8 +176,8 @@ def encode(
 
 # ------------------------------------------------------------------------------------ encoders
 
-_FLAT_SIZES = offset_table(PLANES)["total"].copy()
-_PLANES_SIZES = NUM_CELLS * offset_table(PLANES, planes=True)["total"]
+_FLAT_SIZES = offset_table(PLANES)["total"].astype(np.int64)
+_PLANES_SIZES = NUM_CELLS * offset_table(PLANES, planes=True)["total"].astype(np.int64)
 _MAX_PLANES = _PLANES_SIZES.max() // NUM_CELLS
 _ONE, _CELLS = np.uint64(1), np.uint64(NUM_CELLS)
 _LINK_SHIFT = np.array([BOARD_SIZE, 0, 0, 1], np.uint64)

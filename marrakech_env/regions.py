@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from marrakech_env import game
 from marrakech_env.compile import kernel
+from marrakech_env.floods import boards_in_play, colour_at, joined_squares, lowest_regions
 from marrakech_env.spec import BOARD_SIZE, DIE, MAX_PLAYERS, NUM_CELLS, NUM_COLOURS
 from marrakech_env.state import LAY, OVER, STEER, STEER_AT_END, Bits, Int, Record
 from marrakech_env.tables import FIRST_CELL, NUM_HEADINGS, SECOND_CELL, WALK
@@ -28,6 +29,8 @@ NUM_CHANCES: Final = EVEN + 1
 """Columns of `CHANCES`: one a steering, one a walk, and EVEN."""
 NOWHERE: Final = NUM_CELLS
 NO_REGION: Final = 255
+NUM_CENTRED: Final = 7
+"""Entries of `features` for each placement, the last ones, of which the mean is taken off."""
 Real: TypeAlias = Any
 OWN, WALKERS, THIRD = range(3)
 """Whose a region is: the observer's, the seat's that takes walk 0, or somebody else's."""
@@ -41,7 +44,6 @@ the next one too. `_MARGIN` squares come before cell 0."""
 
 WORK: Final = np.dtype(
     [
-        ("sums", np.uint64, (NUM_CELLS, 2)),  # chances to end in each region, packed
         ("before", np.uint64, (3, 2)),  # squares * chances, summed over OWN, WALKERS, THIRD
         ("after", np.uint64, (3, 2)),  # the same once a rug was laid
         ("size", np.float32, (NUM_CELLS + 1,)),  # size of each square
@@ -51,15 +53,21 @@ WORK: Final = np.dtype(
         ("least", np.int8, (_SPREAD,)),
         ("shifts", np.uint64, (4, 2)),  # see `_find_shifts` of `feature_kernels`
         ("region_of", np.uint8, (NUM_CELLS,)),  # region of each square, or NO_REGION
-        ("bits", np.uint64, (NUM_CELLS,)),  # bitboard of each region
-        ("squares", np.int64, (NUM_CELLS,)),  # squares of each region
-        ("whose", np.int64, (NUM_CELLS,)),  # OWN, WALKERS or THIRD
+        # Of each region, with a place more for one that may be missing:
+        ("bits", np.uint64, (NUM_CELLS + 1,)),  # bitboard
+        ("squares", np.int64, (NUM_CELLS + 1,)),  # how many
+        ("whose", np.int64, (NUM_CELLS + 1,)),  # OWN, WALKERS or THIRD
+        ("sums", np.uint64, (NUM_CELLS + 1, 2)),  # chances to end there, packed
+        ("kind", np.int64, (NUM_COLOURS,)),  # the same of each colour
+        ("latest", np.int64, (NUM_COLOURS,)),  # region of each colour that was found last
         ("largest", np.int64, (NUM_COLOURS,)),  # squares of each colour's largest region
         ("square_sum", np.int64, (NUM_COLOURS,)),  # squared region sizes of each colour, summed
         ("walkers", np.int64, (NUM_WALKS,)),  # seats of the coming walks, -1 none
         ("own_walks", np.int64),  # coming walks of the observer
         ("other_walks", np.int64),  # coming walks of the others
         ("rugs", np.int64, (MAX_PLAYERS,)),  # scratch of `find_walkers`
+        ("boards", np.uint64, (MAX_PLAYERS,)),  # scratch of `feature_kernels`: the others' squares
+        ("totals", np.float32, (NUM_CENTRED,)),  # likewise: sums over all placements
     ],
     align=True,
 )
@@ -210,37 +218,46 @@ def find_regions(state: Record, observer: Int, work: Record, chances: NDArray[np
     for whose in range(3):
         work.before[whose, 0] = work.before[whose, 1] = 0
     work.padded[:] = 0
-    region = 0
     for colour in range(NUM_COLOURS):
         work.largest[colour] = 0
         work.square_sum[colour] = 0
         seat = np.int64(game.owner(state, colour))
-        if state.eliminated[seat]:
-            continue
-        whose = OWN if seat == observer else (WALKERS if seat == work.walkers[0] else THIRD)
-        left = state.colour_boards[colour]
-        while left:
-            bits = game.region(left, lowest_cell(left))
-            left ^= bits
+        work.kind[colour] = (
+            OWN if seat == observer else (WALKERS if seat == work.walkers[0] else THIRD)
+        )
+    boards = boards_in_play(state)
+    east, south = joined_squares(boards)
+    # Numbers of regions are unsigned: of a signed index Numba asks whether it counts from the end.
+    count, left = _ZERO, boards[0] | boards[1] | boards[2] | boards[3]
+    while left:
+        grown = lowest_regions(boards, left, east, south)
+        left ^= grown
+        for colour in range(NUM_COLOURS):
+            bits = boards[colour] & grown
             squares = game.popcount(bits)
-            work.bits[region] = bits
-            work.squares[region] = squares
-            work.whose[region] = whose
+            work.bits[count] = bits
+            work.squares[count] = squares
+            work.whose[count] = work.kind[colour]
             work.largest[colour] = max(work.largest[colour], squares)
             work.square_sum[colour] += squares * squares
-            size = np.float32(squares if whose == OWN else -squares)
-            first, second = _ZERO, _ZERO
-            while bits:
-                cell = lowest_cell(bits)
-                bits &= bits - _ONE
-                first += chances[cell, 0]
-                second += chances[cell, 1]
-                work.region_of[cell] = region
-                work.size[cell] = size
-                work.padded[SPOT[cell] + np.uint8(_MARGIN)] = np.int8(size)
-            work.sums[region, 0], work.sums[region, 1] = first, second
-            _add(work.before, whose, squares, first, second)
-            region += 1
+            work.sums[count, 0] = work.sums[count, 1] = _ZERO
+            work.latest[colour] = count
+            count += np.uint64(bits != 0)  # else the next region takes this place
+        while grown:
+            cell = lowest_cell(grown)
+            grown &= grown - _ONE
+            region = np.uint64(work.latest[colour_at(boards, cell)])
+            squares = work.squares[region]
+            size = np.int8(squares if work.whose[region] == OWN else -squares)
+            work.region_of[cell] = region
+            work.size[cell] = size
+            work.padded[SPOT[cell] + np.uint64(_MARGIN)] = size
+            work.sums[region, 0] += chances[cell, 0]
+            work.sums[region, 1] += chances[cell, 1]
+    for k in range(count):
+        owner, times = np.uint64(work.whose[k]), np.uint64(work.squares[k])
+        work.before[owner, 0] += times * work.sums[k, 0]
+        work.before[owner, 1] += times * work.sums[k, 1]
 
 
 @kernel
@@ -255,46 +272,72 @@ def try_placement(
         Squares of the region that the rug belongs to then, and the bitboard of the rug.
     """
     colour = np.int64(state.next_colour[state.player])
-    first = np.int64(FIRST_CELL[heading, placement])
-    second = np.int64(SECOND_CELL[heading, placement])
-    rug = game.cell_bit(first) | game.cell_bit(second)
+    first = np.uint64(FIRST_CELL[heading, placement])
+    second = np.uint64(SECOND_CELL[heading, placement])
+    rug = _ONE << first | _ONE << second
     board = state.colour_boards[colour]
     for whose in range(3):
         for word in range(2):
             work.after[whose, word] = work.before[whose, word]
 
-    covered = work.region_of[first]
+    here_one, here_two = chances[first, 0], chances[first, 1]
+    there_one, there_two = chances[second, 0], chances[second, 1]
+    covered, other = np.uint64(work.region_of[first]), np.uint64(work.region_of[second])
     if covered != NO_REGION and not work.bits[covered] & board:
-        _cut(work, np.int64(covered), rug, chances)
-    other = work.region_of[second]
+        is_both = np.uint64(covered == other)
+        one, two = here_one + is_both * there_one, here_two + is_both * there_two
+        _cut(work, covered, rug, one, two, chances)
     if other != NO_REGION and other != covered and not work.bits[other] & board:
-        _cut(work, np.int64(other), rug, chances)
+        _cut(work, other, rug, there_one, there_two, chances)
 
     fresh = rug & ~board
-    one, two = _sum_chances(fresh, chances)
+    is_fresh, other_is_fresh = fresh >> first & _ONE, fresh >> second & _ONE
+    one = is_fresh * here_one + other_is_fresh * there_one
+    two = is_fresh * here_two + other_is_fresh * there_two
     squares = game.popcount(fresh)
+    out_one, out_two = _ZERO, _ZERO  # of the regions that grow together
     touched = with_neighbours(rug) & board
     while touched:
-        region = np.int64(work.region_of[lowest_cell(touched)])
+        region = np.uint64(work.region_of[lowest_cell(touched)])
         touched &= ~work.bits[region]
-        squares += work.squares[region]
-        _take_out(work, region)
-        one += work.sums[region, 0]
-        two += work.sums[region, 1]
-    _add(work.after, OWN, squares, one, two)
+        here, part_one, part_two = work.squares[region], work.sums[region, 0], work.sums[region, 1]
+        squares += here
+        out_one += np.uint64(here) * part_one
+        out_two += np.uint64(here) * part_two
+        one += part_one
+        two += part_two
+    work.after[OWN, 0] += np.uint64(squares) * one - out_one
+    work.after[OWN, 1] += np.uint64(squares) * two - out_two
     return squares, rug
 
 
 @kernel
-def _cut(work: Record, region: Int, rug: Bits, chances: NDArray[np.uint64]) -> None:
-    """Takes the squares of a rug out of a region, which may fall apart."""
-    _take_out(work, region)
-    left = work.bits[region] & ~rug
-    while left:
-        bits = game.region(left, lowest_cell(left))
-        left ^= bits
-        one, two = _sum_chances(bits, chances)
-        _add(work.after, work.whose[region], game.popcount(bits), one, two)
+def _cut(
+    work: Record, region: Int, rug: Bits, one: Bits, two: Bits, chances: NDArray[np.uint64]
+) -> None:
+    """Takes the squares of a rug, with these chances, out of a region, which may fall apart."""
+    bits, times = work.bits[region], np.uint64(work.squares[region])
+    sum_one, sum_two = work.sums[region, 0], work.sums[region, 1]
+    out_one, out_two = times * sum_one, times * sum_two
+    one, two = sum_one - one, sum_two - two
+    left = bits & ~rug
+    # Each part lies beside the rug, so with one square there, or none, the region stays whole.
+    beside = with_neighbours(rug) & left
+    while beside & (beside - _ONE):
+        part = game.region(left, lowest_cell(beside))
+        beside &= ~part
+        if not beside:
+            break
+        left ^= part
+        part_one, part_two = _sum_chances(part, chances)
+        times = np.uint64(game.popcount(part))
+        out_one -= times * part_one
+        out_two -= times * part_two
+        one -= part_one
+        two -= part_two
+    times, whose = np.uint64(game.popcount(left)), np.uint64(work.whose[region])
+    work.after[whose, 0] += times * one - out_one
+    work.after[whose, 1] += times * two - out_two
 
 
 @kernel
@@ -307,21 +350,6 @@ def _sum_chances(bits: Bits, chances: NDArray[np.uint64]) -> tuple[Bits, Bits]:
         one += chances[cell, 0]
         two += chances[cell, 1]
     return one, two
-
-
-@kernel
-def _add(sums: NDArray[np.uint64], whose: Int, squares: Int, one: Bits, two: Bits) -> None:
-    """Adds so many times the packed chances, in place; less than 0 times takes them away."""
-    times = np.uint64(squares)
-    sums[whose, 0] += times * one
-    sums[whose, 1] += times * two
-
-
-@kernel
-def _take_out(work: Record, region: Int) -> None:
-    """Takes a region out of `work.after`."""
-    one, two = work.sums[region, 0], work.sums[region, 1]
-    _add(work.after, work.whose[region], -work.squares[region], one, two)
 
 
 @kernel

@@ -102,9 +102,10 @@ def offset_table(schema: Schema, planes: bool = False) -> NDArray[np.void]:
 
     Returns:
         Records (5,) with a field for each entry and `total`; kernels read `table[P].name`.
+        They are unsigned, because of signed indices Numba asks whether they count from the end.
     """
     names = [entry.name for entry in schema.entries]
-    table = np.zeros(MAX_PLAYERS + 1, [(name, np.int64) for name in (*names, "total")])
+    table = np.zeros(MAX_PLAYERS + 1, [(name, np.uint16) for name in (*names, "total")])
     for num_players in range(MIN_PLAYERS, MAX_PLAYERS + 1):
         table[num_players] = tuple(schema.offsets(num_players, planes).tolist())
     table.setflags(write=False)
