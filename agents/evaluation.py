@@ -178,20 +178,24 @@ def predict_scores(state: Record, weights: NDArray[np.float64], sheet: Record) -
     for k in range(NUM_FACTS):
         sheet.sums[k] = 0.0
     for seat in range(state.num_players):
+        sheet.scores[seat] = 0.0
         if not state.eliminated[seat]:
             players += 1
             for k in range(NUM_FACTS):
                 sheet.sums[k] += sheet.facts[seat, k]
-    for seat in range(state.num_players):
-        sheet.scores[seat] = 0.0
-        if not state.eliminated[seat]:
-            terms = weights[turns_since(state, seat), turns]
+    since: Int = players  # turns ago, see `turns_since`
+    mover: Int = np.int64(state.player)
+    for _ in range(state.num_players):
+        if not state.eliminated[mover]:
+            since -= 1
+            terms = weights[since, turns]
             own, others = terms[0], 0.0
             for k in range(NUM_FACTS):
-                fact = sheet.facts[seat, k]
+                fact = sheet.facts[mover, k]
                 own += terms[1 + k] * fact
                 others += terms[1 + NUM_FACTS + k] * (sheet.sums[k] - fact)
-            sheet.scores[seat] = own + others / max(1, players - 1)
+            sheet.scores[mover] = own + others / max(1, players - 1)
+        mover = mover + 1 if mover + 1 < state.num_players else 0
 
 
 @kernel

@@ -15,8 +15,9 @@ from numpy.typing import NDArray
 
 from marrakech_env import game
 from marrakech_env.compile import kernel
+from marrakech_env.floods import boards_in_play, joined_squares, lowest_regions, lowest_square
 from marrakech_env.regions import lowest_cell
-from marrakech_env.spec import DIE, MAX_PLAYERS, NUM_CELLS, NUM_COLOURS
+from marrakech_env.spec import DIE, MAX_PLAYERS, NUM_CELLS
 from marrakech_env.state import WALK as TO_WALK
 from marrakech_env.state import Bits, Int, Record
 from marrakech_env.tables import DIE_PROBABILITY, NUM_HEADINGS, WALK
@@ -98,12 +99,28 @@ def survey(state: Record, board: Record) -> None:
         board.owner[cell] = NOBODY
     for player in range(MAX_PLAYERS):
         board.rent[player] = 0
-    for colour in range(NUM_COLOURS):
-        left = state.colour_boards[colour]
-        if left:
-            owner = game.owner(state, colour)
-            if not state.eliminated[owner]:
-                mark(board, left, owner)
+    boards = boards_in_play(state)
+    east, south = joined_squares(boards)
+    left = boards[0] | boards[1] | boards[2] | boards[3]
+    while left:
+        grown = lowest_regions(boards, left, east, south)
+        left ^= grown
+        first, second = boards[0] & grown, boards[1] & grown
+        third, fourth = boards[2] & grown, boards[3] & grown
+        for colour, patch in enumerate((first, second, third, fourth)):
+            size = game.popcount(patch)
+            board.rent[game.owner(state, colour)] += size * size
+        while grown:
+            cell = lowest_cell(grown)
+            square = lowest_square(grown)
+            grown ^= square
+            patch, colour = first, 0
+            patch, colour = (second, 1) if second & square else (patch, colour)
+            patch, colour = (third, 2) if third & square else (patch, colour)
+            patch, colour = (fourth, 3) if fourth & square else (patch, colour)
+            board.patch[cell] = patch
+            board.size[cell] = game.popcount(patch)
+            board.owner[cell] = game.owner(state, colour)
 
 
 @kernel
