@@ -360,8 +360,13 @@ class SeatedBatch:
         """
         batch, ended = self.batch, self.ended
         names = np.empty(len(ended), object)
-        for row, lineup in enumerate(self._final_lineups[ended].tolist()):
-            names[row] = tuple(None if n == CALLER else self._mixture.names[n] for n in lineup)
+        known: dict[tuple[int, ...], tuple[str | None, ...]] = {}
+        for row, lineup in enumerate(map(tuple, self._final_lineups[ended].tolist())):
+            if lineup not in known:
+                known[lineup] = tuple(
+                    None if n == CALLER else self._mixture.names[n] for n in lineup
+                )
+            names[row] = known[lineup]
         return {
             "final_scores": batch.final_scores[ended],
             "final_shares": batch.final_shares[ended],

@@ -253,7 +253,8 @@ class MarrakechVectorEnv(VectorEnv[Observation, NDArray[np.int64], NDArray[Any]]
             infos |= {"rewards": seats.rewards, "_rewards": np.ones(self.num_envs, np.bool_)}
         if len(seats.ended):
             final_obs = np.full(self.num_envs, None, object)
-            for game, observation in zip(seats.ended, seats.final_observations(), strict=True):
+            ended = seats.ended.tolist()
+            for game, observation in zip(ended, seats.final_observations(), strict=True):
                 final_obs[game] = observation
             infos |= {"final_obs": final_obs, "_final_obs": terminations.copy()}
             infos |= {"final_info": self._final_info(), "_final_info": terminations.copy()}
