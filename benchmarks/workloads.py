@@ -108,23 +108,59 @@ def single_env(players: int) -> Measurement:
     return measure
 
 
+def play_aec(env: Any, seed: int, rng: np.random.Generator) -> int:
+    """One game in the AEC loop: agent_iter, last, a uniform legal action by flatnonzero, step.
+
+    Returns:
+        How many decisions it had.
+    """
+    steps = 0
+    env.reset(seed=seed)
+    for _ in env.agent_iter():
+        observation, _, over, _, _ = env.last()
+        if over:
+            env.step(None)
+            continue
+        legal = np.flatnonzero(observation["action_mask"])
+        env.step(legal[int(rng.random() * len(legal))])
+        steps += 1
+    return steps
+
+
 def aec(env: Any) -> Measurement:
-    """The AEC loop: agent_iter, last, a uniform legal action by flatnonzero, step."""
+    """The AEC loop, in decisions a second."""
     rng = np.random.default_rng(0)
 
     def measure(seconds: float) -> float:
-        steps, started = 0, time.perf_counter()
+        steps, games, started = 0, 0, time.perf_counter()
         while time.perf_counter() - started < seconds:
-            env.reset(seed=steps)
-            for _ in env.agent_iter():
-                observation, _, over, _, _ = env.last()
-                if over:
-                    env.step(None)
-                    continue
-                legal = np.flatnonzero(observation["action_mask"])
-                env.step(legal[int(rng.random() * len(legal))])
-                steps += 1
+            steps += play_aec(env, games, rng)
+            games += 1
         return steps / (time.perf_counter() - started)
+
+    return measure
+
+
+def aec_ratio(env: Any, other: Any) -> Measurement:
+    """How many times the decisions of another environment one takes in the AEC loop.
+
+    They play in turn, a game each, and the median game counts: a machine may change its pace by
+    half from one second to the next, and then two measurements do not belong together.
+    """
+    rng = np.random.default_rng(0)
+
+    def timed(played: Any, seed: int) -> float:
+        started = time.perf_counter()
+        steps = play_aec(played, seed, rng)
+        return (time.perf_counter() - started) / steps
+
+    def measure(seconds: float) -> float:
+        ratios: list[float] = []
+        until = time.perf_counter() + 2 * seconds
+        while not ratios or time.perf_counter() < until:
+            seed = len(ratios)
+            ratios.append(timed(other, seed) / timed(env, seed))
+        return statistics.median(ratios)
 
     return measure
 
