@@ -13,7 +13,8 @@ draw depends on the number of games too.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+import functools
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -23,7 +24,7 @@ from numpy.typing import NDArray
 
 from marrakech_env import chance, game, rules
 from marrakech_env.batch import Batch
-from marrakech_env.compile import kernel
+from marrakech_env.compile import kernel, machine_code
 from marrakech_env.notation import parse_start
 from marrakech_env.observation import find_form
 from marrakech_env.opponents import (
@@ -267,7 +268,7 @@ class SeatedBatch:
     def _play(self, games: IntArray, actions: IntArray, autoreset: bool) -> int:
         """See the kernel of this name."""
         batch = self.batch
-        waiting: int = _play(
+        waiting: int = _play_code()(
             batch.states,
             games,
             actions,
@@ -390,6 +391,17 @@ def _seat_all(
     """`seat_game` for every game."""
     for i in range(len(clocks)):
         seat_game(clocks[i], first_game + i, seat, shared, numbers, edges, lineups[i])
+
+
+@functools.cache
+def _play_code() -> Callable[..., Int]:
+    """`_play` for the arrays of any batch: their types are always the same."""
+    batch, games = Batch(1), np.zeros(1, np.int64)
+    edges, lineups = np.zeros((1, 1)), np.zeros((1, 1), np.int64)
+    ends = (batch.done, batch.final_scores, batch.final_shares, batch.final_states)
+    lineup = (0, 0, True, lineups, edges, lineups, lineups)
+    board = (batch.states, games, games, batch._start, batch._clocks, batch.action_mask)
+    return machine_code(_play, *board, *ends, *lineup, games, True)
 
 
 @kernel
