@@ -23,6 +23,7 @@ from marrakech_env.stores import bytes_of, put_mask
 
 IntArray = NDArray[np.int64]
 
+_ARRAY, _INT64 = np.ndarray, np.dtype(np.int64)
 _MAX_GAMES: Final = 2**63  # kernels count games in int64
 
 
@@ -225,8 +226,8 @@ class Batch:
 def _is_int64(actions: Any, games: IntArray) -> bool:
     """Whether actions already have the one form that the kernel takes."""
     return (
-        type(actions) is np.ndarray
-        and actions.dtype is games.dtype
+        type(actions) is _ARRAY
+        and actions.dtype is _INT64
         and actions.shape == games.shape
         and actions.flags.carray
     )
