@@ -80,7 +80,7 @@ SOURCES: dict[str, Source] = {
     "features": Source(lambda players: work.batch_step(1024, players, "features")),
     "random inside": Source(lambda players: work.vector_env(players, "random")),
     "greedy inside": Source(lambda players: work.vector_env(players, "greedy")),
-    "training": Source(lambda _: work.training_share(2), runs=1),
+    "training": Source(lambda _: work.training_share(2), runs=3),
     "trivial": Source(lambda players: work.aec(work.TrivialEnv(players))),
     "raw_env": Source(lambda players: work.aec(marrakech_env.raw_env(num_players=players))),
     "raw_env beside it": Source(
