@@ -85,17 +85,7 @@ class MctsAgent(ValueAgent):
         return ranked(self.action_values(one_state(state).reshape(1))[0])
 
     def action_values(self, states: States) -> NDArray[np.float64]:
-        """What every action is worth to the player to move.
-
-        Args:
-            states: STATE (B,), with one number of players.
-
-        Returns:
-            float64 (B, A), about shares of the win, -inf where the action is not legal.
-
-        Raises:
-            ValueError: There is no model for that number of players.
-        """
+        """As `ValueAgent.action_values`."""
         values = np.full((len(states), NUM_ACTIONS), -np.inf)
         if len(states):
             minds = self._minds_for(int(states["num_players"][0]))

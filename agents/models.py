@@ -18,12 +18,16 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar, get_type_hints
 
+from marrakech_env.spec import MAX_PLAYERS
+
 from . import tensors
 from .runs import write_atomically
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
+WEIGHTS: Final = Path(__file__).parent / "weights"
+"""Where the shipped models lie, KIND-PLAYERS.json each."""
 FORMAT: Final = 1
 """Version of the two files; another one is refused."""
 
@@ -96,6 +100,29 @@ def load(
         return make(head, tensors.from_bytes(data))
     except (OSError, ValueError, OverflowError, RecursionError) as error:
         raise ValueError(f"model {os.fspath(description)!r} cannot be loaded: {error}") from error
+
+
+def shipped(kind: str, load: Callable[[Path], Model]) -> dict[int, Model]:
+    """The models of a kind that come with the package, by number of players."""
+    files = {players: WEIGHTS / f"{kind}-{players}.json" for players in range(2, MAX_PLAYERS + 1)}
+    return {players: load(file) for players, file in files.items() if file.exists()}
+
+
+def for_players(by_players: Mapping[int, Model], players: int, name: str) -> Model:
+    """The model for a number of players.
+
+    Args:
+        by_players: What an agent has.
+        players: P of the games.
+        name: What the agent is called.
+
+    Raises:
+        ValueError: There is none; the message says for which there are.
+    """
+    if players not in by_players:
+        known = " or ".join(map(str, by_players)) or "no"
+        raise ValueError(f"agent {name!r} is made for {known} players, not for {players}")
+    return by_players[players]
 
 
 def display_name(path: str | os.PathLike[str], kind: str) -> str:

@@ -20,7 +20,7 @@ from marrakech_env.spec import check_num_players, resolve_rules
 from marrakech_env.state import States
 
 from . import models
-from .networks import Weights, network
+from .networks import Network, Weights, network
 
 KIND: Final = "ppo"
 
@@ -48,54 +48,89 @@ class ModelHead:
     trained_by: str
 
 
-class PPOAgent:
-    """Plays the most probable legal action, or draws one at a temperature above 0."""
+@dataclass(frozen=True, slots=True)
+class PPOModel:
+    """A head and its network, checked.
 
-    def __init__(
-        self, head: ModelHead, weights: Weights, temperature: float = 0.0, name: str = "ppo"
-    ) -> None:
+    Attributes:
+        head: What the model is.
+        network: From observations float32 (B, F) to logits float32 (B, A).
+        num_parameters: Weights of the network.
+    """
+
+    head: ModelHead
+    network: Network
+    num_parameters: int
+
+    @classmethod
+    def from_weights(cls, head: ModelHead, weights: Weights) -> PPOModel:
         """Checks that the weights fit together and to the observation.
-
-        Args:
-            head: What the model is.
-            weights: Its layers.
-            temperature: 0 plays the best action; 1 plays as the network learned; above, wilder.
-            name: Display name.
 
         Raises:
             ValueError: Head or weights do not fit this version of the package.
         """
+        _check_head(head)
+        layers = network(head.network, head.num_players, head.observation_size, weights)
+        return cls(head, layers, sum(array.size for array in weights.values()))
+
+    def logits(self, observations: NDArray[Any]) -> NDArray[np.float32]:
+        """The network: observations (B, ...) to logits float32 (B, A), illegal ones included."""
+        flat = observations.reshape(len(observations), -1)
+        return self.network(flat.astype(np.float32, copy=False))
+
+
+class PPOAgent:
+    """Plays the most probable legal action, or draws one at a temperature above 0.
+
+    Attributes:
+        temperature: How wild it is, see the argument.
+        name: Display name.
+        num_players: The only number of players it can play with; not there with shipped models.
+        num_parameters: Weights of all its networks.
+        version: Grows whenever the shipped models play differently, see `load_agent`.
+    """
+
+    version = 1
+
+    def __init__(
+        self, model: PPOModel | None = None, temperature: float = 0.0, name: str = KIND
+    ) -> None:
+        """Takes a model.
+
+        Args:
+            model: The network, for one number of players; None for the shipped ones, of which each
+                game gets that for its number of players.
+            temperature: 0 plays the best action; 1 plays as the network learned; above, wilder.
+            name: Display name.
+
+        Raises:
+            ValueError: A bad temperature.
+        """
         if not temperature >= 0:
             raise ValueError(f"temperature must be at least 0, not {temperature!r}")
-        self.head = head
         self.name = name
-        self.num_players = head.num_players
         self.temperature = temperature
-        _check_head(head)
-        self._network = network(head.network, head.num_players, head.observation_size, weights)
+        if model is None:
+            self._models = models.shipped(KIND, load_model)
+        else:
+            self.num_players = model.head.num_players
+            self._models = {self.num_players: model}
+        self.num_parameters = sum(model.num_parameters for model in self._models.values())
 
     def act(self, states: States, rng: np.random.Generator) -> NDArray[np.int64]:
         """Decides for the player to move: int64 (B,).
 
         Raises:
-            ValueError: The games have another number of players than the model.
+            ValueError: There is no model for the games' number of players.
         """
         players = int(states["num_players"][0])
-        if players != self.num_players:
-            raise ValueError(
-                f"agent {self.name!r} is made for {self.num_players} players, not for {players}"
-            )
-        scores: NDArray[Any] = self.logits(encode(states, self.head.observation))
+        model = models.for_players(self._models, players, self.name)
+        scores: NDArray[Any] = model.logits(encode(states, model.head.observation))
         if self.temperature > 0:  # the largest of logits with Gumbel noise is a draw from softmax
             scores = scores / self.temperature + rng.gumbel(size=scores.shape)
         legal: NDArray[Any] = np.where(action_mask(states), scores, -np.inf)
         actions: NDArray[np.int64] = legal.argmax(1)
         return actions
-
-    def logits(self, observations: NDArray[Any]) -> NDArray[np.float32]:
-        """The network: observations (B, ...) to logits float32 (B, A), illegal ones included."""
-        flat = observations.reshape(len(observations), -1)
-        return self._network(flat.astype(np.float32, copy=False))
 
 
 def save(folder: str | os.PathLike[str], head: ModelHead, weights: Weights) -> None:
@@ -107,16 +142,22 @@ def save(folder: str | os.PathLike[str], head: ModelHead, weights: Weights) -> N
     models.save(folder, KIND, head, weights)
 
 
-def load(path: str | os.PathLike[str], temperature: float = 0.0) -> PPOAgent:
-    """The agent of a model, see `models.load`.
+def load_model(path: str | os.PathLike[str]) -> PPOModel:
+    """Loads a model from the path of its JSON file or of its folder, see `models.load`.
 
     Raises:
         ValueError: The files are missing, damaged, or made for another version of the package.
     """
-    name = models.display_name(path, KIND)
-    return models.load(
-        path, KIND, ModelHead, lambda head, weights: PPOAgent(head, weights, temperature, name)
-    )
+    return models.load(path, KIND, ModelHead, PPOModel.from_weights)
+
+
+def load(path: str | os.PathLike[str], temperature: float = 0.0) -> PPOAgent:
+    """The agent of a model, see `load_model`.
+
+    Raises:
+        ValueError: As `load_model`, or a bad temperature.
+    """
+    return PPOAgent(load_model(path), temperature, models.display_name(path, KIND))
 
 
 def _check_head(head: ModelHead) -> None:

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import copy
 import os
+import platform
+import time
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -39,8 +41,8 @@ class PPOSettings:
     """How much more often the agent meets who is hard for it: the weights are multiplied by the
     part of the games that it does not win, to this power. 0: the weights as they are given."""
     teacher: str | None = None
-    """An agent whose choices are imitated besides, for example value (which then looks one turn
-    ahead): name, path or module:attr."""
+    """An agent that is imitated besides, for example value (which then looks one turn ahead): name,
+    path or module:attr."""
     past_versions: int = 6
     """How many past versions stay in the league, the newest ones."""
     observation: Literal["features", "flat", "planes"] = "features"
@@ -119,6 +121,7 @@ class PPOLearner(Learner):
             self._teacher = Teacher(settings.teacher, num_players, seed)
         self._env = self._make_env(settings.num_envs)
         self._learning_rate = settings.learning_rate
+        self._seconds = 0.0
         # Masked distributions are checked at every decision otherwise, a tenth of the time.
         torch.distributions.Distribution.set_default_validate_args(False)
         self._model = self._make_model()
@@ -177,6 +180,7 @@ class PPOLearner(Learner):
 
         The games go on from one round to the next.
         """
+        started = time.monotonic()
         decay = 1 - 0.95 * done
         self._learning_rate = self._settings.learning_rate * decay
         self._model.ent_coef = self._settings.entropy * decay
@@ -194,6 +198,7 @@ class PPOLearner(Learner):
         for what, values in (("share", self._league.shares()), ("weight", self._league.weights())):
             for name, value in values.items():
                 self._model.logger.record(f"league_{what}/{name}", value)
+        self._seconds += time.monotonic() - started
 
     def _average(self, rounds: int) -> None:
         """Takes the weights of now into the averages, which play."""
@@ -203,7 +208,7 @@ class PPOLearner(Learner):
 
     def agent(self) -> Agent:
         """The agent of now, with averaged weights."""
-        return ppo.PPOAgent(*self._describe())
+        return ppo.PPOAgent(ppo.PPOModel.from_weights(*self._describe()))
 
     def save(self, folder: str | os.PathLike[str]) -> None:
         """Writes the agent of now as a model into an existing folder.
@@ -225,7 +230,8 @@ class PPOLearner(Learner):
             observation_size=int(np.prod(self._model.observation_space.shape or ())),
             network=self._network,
             steps=self.steps,
-            trained_by=f"train.py, seed {self._seed}",
+            trained_by=f"train.py, seed {self._seed}, {self._seconds / 60:.1f} minutes "
+            f"on {platform.system()} {platform.machine()}",
         )
         return head, self._averages
 
@@ -234,6 +240,7 @@ class PPOLearner(Learner):
         policy = self._model.policy
         return {
             "steps": self.steps,
+            "seconds": self._seconds,
             "policy": copy.deepcopy(policy.state_dict()),
             "optimizer": copy.deepcopy(policy.optimizer.state_dict()),
             "league": self._league.state(),
@@ -248,6 +255,7 @@ class PPOLearner(Learner):
         self._averages = {name: w.numpy().copy() for name, w in state["averages"].items()}
         self._league.restore(state["league"])
         self._model.num_timesteps = state["steps"]
+        self._seconds = state["seconds"]
         torch.set_rng_state(state["torch_rng"])
         self._env.seed(2**32 * state["steps"] + self._seed)
 

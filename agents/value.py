@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import os
 from dataclasses import astuple, dataclass
-from pathlib import Path
 from typing import Final
 
 import numpy as np
@@ -26,7 +25,7 @@ from marrakech_env import rewards
 from marrakech_env.actions import NUM_ACTIONS
 from marrakech_env.rewards import MARGIN_UNIT
 from marrakech_env.rules import scores, winner_shares
-from marrakech_env.spec import MAX_PLAYERS, check_num_players, resolve_rules
+from marrakech_env.spec import check_num_players, resolve_rules
 from marrakech_env.state import State, States, as_states, one_state
 
 from . import models
@@ -39,8 +38,6 @@ from .value_search import MIND, new_minds, value_seats
 from .value_tables import TABLE
 
 KIND: Final = "value"
-WEIGHTS: Final = Path(__file__).parent / "weights"
-"""Where the shipped models lie, as value-2.json and so on."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -176,15 +173,17 @@ class ValueAgent:
             raise ValueError(f"temperature must be at least 0, not {temperature!r}")
         self.temperature = temperature
         self.name = name
-        models = shipped_models() if model is None else {model.head.num_players: model}
-        if model is not None:
+        if model is None:
+            by_players = models.shipped(KIND, load_model)
+        else:
             self.num_players = model.head.num_players
+            by_players = {self.num_players: model}
         self.num_parameters = sum(
-            array.size for model in models.values() for array in model.weights().values()
+            array.size for each in by_players.values() for array in each.weights().values()
         )
-        self._minds = {players: new_minds(model.net) for players, model in models.items()}
+        self._minds = {players: new_minds(each.net) for players, each in by_players.items()}
         self._efforts = {
-            players: np.array([astuple(effort or USUAL[players])], EFFORT) for players in models
+            players: np.array([astuple(effort or USUAL[players])], EFFORT) for players in by_players
         }
 
     def act(self, states: States, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -198,6 +197,23 @@ class ValueAgent:
         if self.temperature > 0:  # the largest with Gumbel noise is a draw from the softmax
             noise = self.temperature * rng.gumbel(size=(len(states), NUM_ACTIONS))
         return self._decide(states, noise, np.zeros((0, NUM_ACTIONS, 3)))
+
+    def action_values(self, states: States) -> NDArray[np.float64]:
+        """What every action is worth to the player to move.
+
+        Args:
+            states: STATE (B,), with one number of players.
+
+        Returns:
+            float64 (B, A), about shares of the win, -inf where the action is not legal.
+
+        Raises:
+            ValueError: There is no model for that number of players.
+        """
+        values = np.zeros((len(states), NUM_ACTIONS, 3))
+        self._decide(as_states(states), np.zeros((0, NUM_ACTIONS)), values)
+        worths: NDArray[np.float64] = values[:, :, 0]
+        return worths
 
     def analyse(self, state: State) -> list[ActionValue]:
         """What each legal action of a state is worth, the best first.
@@ -229,10 +245,7 @@ class ValueAgent:
 
     def _minds_for(self, players: int) -> NDArray[np.void]:
         """Weights and scratch for a number of players."""
-        if players not in self._minds:
-            known = " or ".join(map(str, self._minds)) or "no"
-            raise ValueError(f"agent {self.name!r} is made for {known} players, not for {players}")
-        return self._minds[players]
+        return models.for_players(self._minds, players, self.name)
 
     def _decide(
         self, states: States, noise: NDArray[np.float64], values: NDArray[np.float64]
@@ -250,13 +263,6 @@ class ValueAgent:
             worths = solved[:, 0] + (noise[i, legal] if len(noise) else 0.0)
             actions[i] = legal[np.argmax(worths)]
         return actions
-
-
-def shipped_models() -> dict[int, ValueModel]:
-    """The models that come with the package, by number of players."""
-    files = (WEIGHTS / f"value-{players}.json" for players in range(2, MAX_PLAYERS + 1))
-    models = [load_model(file) for file in files if file.exists()]
-    return {model.head.num_players: model for model in models}
 
 
 def save(folder: str | os.PathLike[str], model: ValueModel, name: str = "model") -> None:

@@ -9,7 +9,7 @@ from marrakech_agents import networks, ppo
 from marrakech_env.agent import load_agent
 from marrakech_env.batch import Batch
 from marrakech_env.features import FEATURES
-from marrakech_env.observation import find_form
+from marrakech_env.observation import encode, find_form
 
 
 def head(players=2, observation="features", **changes):
@@ -45,7 +45,7 @@ def model(folder, players=2, observation="features"):
 @pytest.mark.parametrize("observation", ["features", "flat", "planes"])
 def test_a_saved_model_plays_as_before(tmp_path, observation):
     described = head(3, observation)
-    agent = ppo.PPOAgent(described, weights(described.observation_size))
+    agent = ppo.PPOAgent(ppo.PPOModel.from_weights(described, weights(described.observation_size)))
     ppo.save(tmp_path, described, weights(described.observation_size))
     loaded = load_agent(str(tmp_path), num_players=3)
     batch, rng = Batch(20, 3, seed=1), np.random.default_rng(0)
@@ -58,11 +58,11 @@ def test_a_saved_model_plays_as_before(tmp_path, observation):
 def test_the_network_is_dense_layers_with_tanh_between(tmp_path):
     described = head()
     layers = weights(described.observation_size)
-    agent = ppo.PPOAgent(described, layers)
+    model = ppo.PPOModel.from_weights(described, layers)
     observations = np.random.default_rng(1).normal(size=(5, described.observation_size))
     hidden = np.tanh(observations @ layers["0.weight"].T + layers["0.bias"])
     np.testing.assert_allclose(
-        agent.logits(observations), hidden @ layers["1.weight"].T + layers["1.bias"], atol=1e-4
+        model.logits(observations), hidden @ layers["1.weight"].T + layers["1.bias"], atol=1e-4
     )
 
 
@@ -113,26 +113,25 @@ def test_weights_that_are_missing_or_too_many_are_refused():
     described = head()
     layers = weights(described.observation_size)
     with pytest.raises(ValueError, match="unknown kind of network 'cnn'; known: mlp, scorer"):
-        ppo.PPOAgent(head(network="cnn"), layers)
+        ppo.PPOModel.from_weights(head(network="cnn"), layers)
     with pytest.raises(ValueError, match=r"lack 'state\.0\.weight'"):
-        ppo.PPOAgent(head(network="scorer"), layers)
+        ppo.PPOModel.from_weights(head(network="scorer"), layers)
     with pytest.raises(ValueError, match=r"lack '0\.bias'"):
-        ppo.PPOAgent(described, {k: v for k, v in layers.items() if k != "0.bias"})
+        ppo.PPOModel.from_weights(described, {k: v for k, v in layers.items() if k != "0.bias"})
     with pytest.raises(ValueError, match="a scorer reads the observation 'features'"):
-        ppo.PPOAgent(head(observation="flat", network="scorer"), layers)
+        ppo.PPOModel.from_weights(head(observation="flat", network="scorer"), layers)
 
 
 def test_temperature_draws_from_the_softmax_of_the_legal_logits():
     described = head()
     layers = weights(described.observation_size)
     batch = Batch(4000)
-    draws = ppo.PPOAgent(described, layers, temperature=1.0).act(
+    draws = ppo.PPOAgent(ppo.PPOModel.from_weights(described, layers), temperature=1.0).act(
         batch.states, np.random.default_rng(2)
     )
     same_start = (batch.states["next_colour"] == batch.states["next_colour"][0]).all(1)
-    from marrakech_env.observation import encode
-
-    logits = ppo.PPOAgent(described, layers).logits(encode(batch.states[:1], "features"))[0, :3]
+    observation = encode(batch.states[:1], "features")
+    logits = ppo.PPOModel.from_weights(described, layers).logits(observation)[0, :3]
     expected = np.exp(logits) / np.exp(logits).sum()
     seen = np.bincount(draws[same_start], minlength=3) / same_start.sum()
     np.testing.assert_allclose(seen, expected, atol=0.06)
@@ -149,9 +148,9 @@ def test_a_model_for_another_number_of_players_is_refused(tmp_path):
 
 def test_a_model_of_another_observation_is_refused(tmp_path):
     with pytest.raises(ValueError, match="reads 7 numbers of the observation 'features'"):
-        ppo.PPOAgent(head(observation_size=7), weights(7))
+        ppo.PPOModel.from_weights(head(observation_size=7), weights(7))
     with pytest.raises(ValueError, match=r"layer '0' has weights \(16, 9\); wanted: \(16, \d+\)"):
-        ppo.PPOAgent(head(), weights(9))
+        ppo.PPOModel.from_weights(head(), weights(9))
 
 
 @pytest.mark.parametrize(
@@ -177,4 +176,4 @@ def test_weights_that_are_not_finite_are_refused():
     layers = weights(described.observation_size)
     layers["0.bias"][3] = np.nan
     with pytest.raises(ValueError, match=r"'0\.bias' hold numbers that are not finite"):
-        ppo.PPOAgent(described, layers)
+        ppo.PPOModel.from_weights(described, layers)

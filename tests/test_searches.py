@@ -8,10 +8,11 @@ from marrakech_agents.evaluation import value
 from marrakech_agents.expectimax import ExpectimaxAgent
 from marrakech_agents.expectimax2 import Effort, Expectimax2Agent
 from marrakech_agents.mcts import EXPLORATION, MctsAgent
+from marrakech_agents.models import WEIGHTS
 from marrakech_agents.patches import PATCHES, ROLL_CHANCE, survey
 from marrakech_agents.tree import NO_NODE, new_tree, search
 from marrakech_agents.turn import make_scratch
-from marrakech_agents.value import ONE_TURN, WEIGHTS, ValueAgent, load_model
+from marrakech_agents.value import ONE_TURN, ValueAgent, load_model
 from marrakech_agents.value_search import new_minds
 from marrakech_agents.value_tables import TABLE
 from marrakech_env import arena, game

@@ -9,8 +9,12 @@ import torch
 from stable_baselines3.common.logger import Logger
 
 from marrakech_agents.ppo_learner import PPOLearner, PPOSettings
-from marrakech_env.agent import FunctionAgent
+from marrakech_agents.teacher import TEMPERATURE, Teacher
+from marrakech_agents.value import ONE_TURN, ValueAgent
+from marrakech_env.agent import FunctionAgent, load_agent
+from marrakech_env.batch import Batch
 from marrakech_env.observation import encode
+from marrakech_env.rules import action_mask
 
 
 def test_the_teacher_is_asked_in_the_positions_that_the_learner_came_to_and_is_followed():
@@ -39,6 +43,21 @@ def test_the_teacher_is_asked_in_the_positions_that_the_learner_came_to_and_is_f
             torch.as_tensor(buffer.observations), buffer.action_masks
         )
     assert (distribution.mode().numpy() == choices).mean() > 0.5
+
+
+def test_a_teacher_that_knows_what_actions_are_worth_wishes_for_all_good_ones():
+    teacher = Teacher("value", 2, 0)
+    states, rng = Batch(40, seed=3).states, np.random.default_rng(0)
+    wishes = teacher._wishes(states, rng)
+    np.testing.assert_allclose(wishes.sum(1), 1, rtol=1e-5)
+    assert not wishes[~action_mask(states)].any()
+    for row, state in zip(wishes, states, strict=True):
+        best, second = ValueAgent(effort=ONE_TURN).analyse(state)[:2]
+        ratio = np.exp((best.worth - second.worth) / TEMPERATURE)
+        assert row[best.action] == pytest.approx(ratio * row[second.action], rel=1e-4)
+    choices = Teacher("greedy", 2, 0)._wishes(states, rng)
+    assert (choices.argmax(1) == load_agent("greedy").act(states, rng)).all()
+    assert (np.sort(choices, axis=1) == np.eye(1, 15, 14)).all()
 
 
 def test_a_rollout_smaller_than_a_batch_is_learned_in_one_step():

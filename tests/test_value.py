@@ -336,9 +336,14 @@ def test_the_shipped_agent_plays_with_every_number_of_players():
         batch, rng = Batch(5, players, seed=1), np.random.default_rng(0)
         for _ in range(10):
             batch.step(shipped.act(batch.states, rng))
-    files = list(value.WEIGHTS.glob("value-*"))
-    assert len(files) == 6
-    assert sum(file.stat().st_size for file in files) < 1.5e6
+
+
+def test_action_values_are_those_of_the_analysis():
+    shipped = value.ValueAgent()
+    for state in unfinished("official", 3, 1)[::40]:
+        (values,) = shipped.action_values(state.reshape(1))
+        rows = {row.action: row.worth for row in shipped.analyse(state)}
+        assert {a: w for a, w in enumerate(values) if w > -np.inf} == rows
 
 
 def test_a_model_is_refused_where_another_number_of_players_sits():
