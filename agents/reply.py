@@ -19,8 +19,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marrakech_env import game
+from marrakech_env.bitboards import lowest_cell
 from marrakech_env.compile import kernel
-from marrakech_env.regions import lowest_cell
 from marrakech_env.state import LAY, STEER, STEER_AT_END, Int, Record
 
 from .evaluation import share, value

@@ -15,8 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marrakech_env import game
+from marrakech_env.bitboards import lowest_cell
 from marrakech_env.compile import kernel
-from marrakech_env.regions import lowest_cell
 from marrakech_env.state import LAY, STATE, STEER, STEER_AT_END, WALK, Int, Record
 from marrakech_env.tables import FIRST_CELL, NUM_PLACEMENTS, SECOND_CELL
 

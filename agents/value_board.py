@@ -12,22 +12,15 @@ from __future__ import annotations
 import numpy as np
 
 from marrakech_env import game
+from marrakech_env.bitboards import lowest_cell, with_neighbours
 from marrakech_env.compile import kernel
-from marrakech_env.spec import BOARD_SIZE, MAX_PLAYERS, NUM_CELLS, NUM_COLOURS
+from marrakech_env.spec import MAX_PLAYERS, NUM_CELLS, NUM_COLOURS
 from marrakech_env.state import TIE_BY_SQUARES, Bits, Int, Record
 from marrakech_env.tables import NUM_HEADINGS
 
 from .value_inputs import NO_REGION, NOBODY, NUM_COLUMNS, Real, write_fixed
 
-_ONE, _ROW = np.uint64(1), np.uint64(BOARD_SIZE)
-_NOT_WEST_EDGE = np.uint64(sum(1 << c for c in range(NUM_CELLS) if c % BOARD_SIZE))
-_NOT_EAST_EDGE = np.uint64(sum(1 << c for c in range(NUM_CELLS) if (c + 1) % BOARD_SIZE))
-
-
-@kernel
-def _lowest_cell(bits: Bits) -> Int:
-    """The lowest cell of a bitboard that is not empty."""
-    return game.popcount(~bits & (bits - _ONE))
+_ONE = np.uint64(1)
 
 
 # ------------------------------------------------------------------------------- one position
@@ -162,7 +155,7 @@ def _find_regions(work: Record) -> None:
             continue
         left = work.boards[colour]
         while left:
-            bits = game.region(left, _lowest_cell(left))
+            bits = game.region(left, lowest_cell(left))
             left ^= bits
             squares = game.popcount(bits)
             size = np.float32(squares)
@@ -173,7 +166,7 @@ def _find_regions(work: Record) -> None:
             base.square_sum[colour_slot] += size * size
             base.largest[colour_slot] = max(base.largest[colour_slot], size)
             while bits:
-                cell = _lowest_cell(bits)
+                cell = lowest_cell(bits)
                 bits &= bits - _ONE
                 work.region_of[cell] = region
                 base.size[cell] = size
@@ -254,15 +247,9 @@ def lay(work: Record, tables: Record, first: Int, second: Int) -> None:
     squares = game.popcount(fresh)
     now.squares[own] += squares
     bits = fresh
-    touched = (
-        rug
-        | ((rug & _NOT_EAST_EDGE) << _ONE)
-        | ((rug & _NOT_WEST_EDGE) >> _ONE)
-        | rug << _ROW
-        | rug >> _ROW
-    ) & board
+    touched = with_neighbours(rug) & board
     while touched:
-        region = work.region_of[_lowest_cell(touched)]
+        region = work.region_of[lowest_cell(touched)]
         touched &= ~work.bits[region]
         bits |= work.bits[region]
         part = work.region_squares[region]
@@ -290,7 +277,7 @@ def _cut(work: Record, tables: Record, rug: Bits) -> None:
         now.square_sum[colour_slot] -= squares * squares
         left = work.bits[region] & ~rug
         while left:
-            bits = game.region(left, _lowest_cell(left))
+            bits = game.region(left, lowest_cell(left))
             left ^= bits
             size = np.float32(game.popcount(bits))
             now.square_sum[colour_slot] += size * size
@@ -317,7 +304,7 @@ def _set_size(work: Record, tables: Record, bits: Bits, size: Real, slot: Int) -
     now = work.now
     to = np.uint64(slot)
     while bits:
-        cell = np.uint64(_lowest_cell(bits))
+        cell = np.uint64(lowest_cell(bits))
         bits &= bits - _ONE
         old, of = now.size[cell], np.uint64(now.slot[cell])
         for k in range(NUM_COLUMNS):

@@ -15,6 +15,7 @@ from typing import Final
 import numpy as np
 
 from marrakech_env import game
+from marrakech_env.bitboards import lowest_cell
 from marrakech_env.compile import kernel
 from marrakech_env.spec import BOARD_SIZE, MAX_PLAYERS, NUM_CELLS, NUM_COLOURS
 from marrakech_env.state import Bits, Int, Record
@@ -65,8 +66,6 @@ def _cells(columns: range, rows: range) -> np.uint64:
 
 
 _LAST: Final = BOARD_SIZE - 1
-_EVERY: Final = range(BOARD_SIZE)
-_NOT_EAST_EDGE = _cells(range(_LAST), _EVERY)
 _INNER = _cells(range(1, _LAST), range(1, _LAST))
 _EDGES = _ALL & ~_INNER
 _CORNERS = _cells(range(0, BOARD_SIZE, _LAST), range(0, BOARD_SIZE, _LAST))
@@ -124,7 +123,7 @@ def _write_shape(work: Record) -> None:
     x, rug = work.inputs, work.rug
     east = (work.links_east & ~(rug | rug >> _ONE)) | (rug & rug >> _ONE)
     south = (work.links_south & ~(rug | rug >> _ROW)) | (rug & rug >> _ROW)
-    work.free_east = _NOT_EAST_EDGE & ~east
+    work.free_east = game.NOT_EAST_EDGE & ~east
     work.free_south = ~south
     for colour in range(NUM_COLOURS):
         visible = work.boards[colour] & ~rug
@@ -166,7 +165,7 @@ def _add_landing(
     near = NEAR[cell] & work.visible[work.reply_colour]
     most = np.float32(0)
     while near:
-        most = max(most, now.size[np.uint64(_lowest_cell(near))])
+        most = max(most, now.size[np.uint64(lowest_cell(near))])
         near &= near - _ONE
     facts[_GROWTH] += chance * most
     beside = BESIDE[cell] & theirs
@@ -176,7 +175,7 @@ def _add_landing(
             cut[other] = 0
         most = np.float32(0)
         while beside:
-            square = np.uint64(_lowest_cell(beside))
+            square = np.uint64(lowest_cell(beside))
             beside &= beside - _ONE
             cut[now.slot[square]] = max(cut[now.slot[square]], now.size[square])
             most = max(most, now.size[square])
@@ -214,12 +213,6 @@ def _add_second(work: Record, tables: Record, heading: Int, chance: Real, facts:
             facts[_SECOND_INCOME + slot] += toll
             if now.size[cell] > money:
                 facts[_SECOND_RUIN] += part
-
-
-@kernel
-def _lowest_cell(bits: Bits) -> Int:
-    """The lowest cell of a bitboard that is not empty."""
-    return game.popcount(~bits & (bits - _ONE))
 
 
 @kernel

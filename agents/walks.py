@@ -16,8 +16,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marrakech_env import game
+from marrakech_env.bitboards import lowest_cell
 from marrakech_env.compile import kernel
-from marrakech_env.regions import WAYS, lowest_cell
+from marrakech_env.regions import WAYS
 from marrakech_env.spec import BOARD_SIZE, DIE, NUM_CELLS
 from marrakech_env.state import STEER_AT_END, Bits, Int, Record
 from marrakech_env.tables import RUGS_AROUND

@@ -19,6 +19,7 @@ from marrakech_env.bills import (
     find_bills,
     total_and_cheapest,
 )
+from marrakech_env.bitboards import lowest_cell
 from marrakech_env.compile import kernel
 from marrakech_env.features import FEATURES, LOW_MONEY, LOW_TURNS, MAX_LATE_MARGIN, WINDOW
 from marrakech_env.regions import (
@@ -42,7 +43,6 @@ from marrakech_env.regions import (
     find_regions,
     find_walkers,
     heading_after,
-    lowest_cell,
     try_placement,
     ways,
 )

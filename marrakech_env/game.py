@@ -39,8 +39,8 @@ from marrakech_env.tables import (
 from marrakech_env.tables import WALK as WALK_TABLE
 
 _ZERO, _ONE, _SEVEN, _FOURTEEN = (np.uint64(n) for n in (0, 1, 7, 14))
-_NOT_WEST_EDGE = np.uint64(sum(1 << c for c in range(NUM_CELLS) if c % BOARD_SIZE))
-_NOT_EAST_EDGE = np.uint64(sum(1 << c for c in range(NUM_CELLS) if (c + 1) % BOARD_SIZE))
+NOT_WEST_EDGE = np.uint64(sum(1 << c for c in range(NUM_CELLS) if c % BOARD_SIZE))
+NOT_EAST_EDGE = np.uint64(sum(1 << c for c in range(NUM_CELLS) if (c + 1) % BOARD_SIZE))
 _EVERY_2, _EVERY_4, _EVERY_8, _BYTES = (
     np.uint64(n)
     for n in (0x5555555555555555, 0x3333333333333333, 0x0F0F0F0F0F0F0F0F, 0x0101010101010101)
@@ -72,7 +72,7 @@ def region(board: Bits, cell: Int) -> Bits:
     grown = cell_bit(cell)
     while grown != reached:
         reached = grown
-        grown |= ((grown & _NOT_EAST_EDGE) << _ONE) | ((grown & _NOT_WEST_EDGE) >> _ONE)
+        grown |= ((grown & NOT_EAST_EDGE) << _ONE) | ((grown & NOT_WEST_EDGE) >> _ONE)
         grown |= (reached << _SEVEN) | (reached >> _SEVEN)
         grown &= board
     return reached

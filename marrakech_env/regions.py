@@ -15,8 +15,15 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marrakech_env import game
+from marrakech_env.bitboards import (
+    boards_in_play,
+    colour_at,
+    joined_squares,
+    lowest_cell,
+    lowest_regions,
+    with_neighbours,
+)
 from marrakech_env.compile import kernel
-from marrakech_env.floods import boards_in_play, colour_at, joined_squares, lowest_regions
 from marrakech_env.spec import BOARD_SIZE, DIE, MAX_PLAYERS, NUM_CELLS, NUM_COLOURS
 from marrakech_env.state import LAY, OVER, STEER, STEER_AT_END, Bits, Int, Record
 from marrakech_env.tables import FIRST_CELL, NUM_HEADINGS, SECOND_CELL, WALK
@@ -146,22 +153,7 @@ SPOT: Final = _frozen(
     np.array([_STRIDE * (c // BOARD_SIZE) + c % BOARD_SIZE for c in range(NUM_CELLS)], np.uint8)
 )
 """uint8 (49,): where a cell stands in `most` and `least` of `WORK`."""
-_ZERO, _ONE, _ROW = np.uint64(0), np.uint64(1), np.uint64(BOARD_SIZE)
-_NOT_WEST_EDGE = np.uint64(sum(1 << c for c in range(NUM_CELLS) if c % BOARD_SIZE))
-_NOT_EAST_EDGE = np.uint64(sum(1 << c for c in range(NUM_CELLS) if (c + 1) % BOARD_SIZE))
-
-
-@kernel
-def lowest_cell(bits: Bits) -> Int:
-    """The lowest cell of a bitboard that is not empty."""
-    return game.popcount(~bits & (bits - _ONE))
-
-
-@kernel
-def with_neighbours(bits: Bits) -> Bits:
-    """A bitboard and the squares side-adjacent to it (and some bits beyond the board)."""
-    across = ((bits & _NOT_EAST_EDGE) << _ONE) | ((bits & _NOT_WEST_EDGE) >> _ONE)
-    return bits | across | bits << _ROW | bits >> _ROW
+_ZERO, _ONE = np.uint64(0), np.uint64(1)
 
 
 @kernel

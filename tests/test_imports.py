@@ -23,7 +23,7 @@ LAYERS = (
     ("state",),
     ("actions",),
     ("game", "stores"),
-    ("rules", "floods"),
+    ("rules", "bitboards"),
     ("schema", "views", "regions"),
     ("bills",),
     ("chance", "observation", "features", "feature_kernels", "notation", "rewards", "solver"),

@@ -1,7 +1,7 @@
-"""Side-connected regions of all four colours at once: kernels under `regions` and the agents.
+"""Squares as bits: single ones, those beside them, and the regions of all four colours at once.
 
-Four regions that grow side by side take hardly longer than one, and the processor has to foretell
-a fourth as often when they are done.
+Kernels for the observation and the agents. Four regions that grow side by side take hardly longer
+than one, and the processor has to foretell a fourth as often when they are done.
 
 Legend: *boards* are four bitboards, one a colour.
 """
@@ -14,13 +14,31 @@ import numpy as np
 
 from marrakech_env import game
 from marrakech_env.compile import kernel
-from marrakech_env.spec import BOARD_SIZE, NUM_CELLS
+from marrakech_env.spec import BOARD_SIZE
 from marrakech_env.state import Bits, Int, Record
 
 Boards: TypeAlias = tuple[Bits, Bits, Bits, Bits]
 
 _ZERO, _ONE, _ROW = np.uint64(0), np.uint64(1), np.uint64(BOARD_SIZE)
-_NOT_EAST_EDGE = np.uint64(sum(1 << c for c in range(NUM_CELLS) if (c + 1) % BOARD_SIZE))
+
+
+@kernel
+def lowest_cell(bits: Bits) -> Int:
+    """The lowest cell of a bitboard that is not empty."""
+    return game.popcount(~bits & (bits - _ONE))
+
+
+@kernel
+def lowest_square(bits: Bits) -> Bits:
+    """The bitboard of the lowest square of a bitboard, empty as that is."""
+    return bits & (~bits + _ONE)
+
+
+@kernel
+def with_neighbours(bits: Bits) -> Bits:
+    """A bitboard and the squares side-adjacent to it (and some bits beyond the board)."""
+    across = ((bits & game.NOT_EAST_EDGE) << _ONE) | ((bits & game.NOT_WEST_EDGE) >> _ONE)
+    return bits | across | bits << _ROW | bits >> _ROW
 
 
 @kernel
@@ -47,7 +65,7 @@ def joined_squares(boards: Boards) -> tuple[Bits, Bits]:
     east |= third & third >> _ONE | fourth & fourth >> _ONE
     south = first & first >> _ROW | second & second >> _ROW
     south |= third & third >> _ROW | fourth & fourth >> _ROW
-    return east & _NOT_EAST_EDGE, south
+    return east & game.NOT_EAST_EDGE, south
 
 
 @kernel
@@ -69,12 +87,6 @@ def lowest_regions(boards: Boards, left: Bits, east: Bits, south: Bits) -> Bits:
         grown |= (reached & east) << _ONE | reached >> _ONE & east
         grown |= (reached & south) << _ROW | reached >> _ROW & south
     return reached
-
-
-@kernel
-def lowest_square(bits: Bits) -> Bits:
-    """The bitboard of the lowest square of a bitboard, empty as that is."""
-    return bits & (~bits + _ONE)
 
 
 @kernel
