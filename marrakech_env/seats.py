@@ -13,8 +13,7 @@ draw depends on the number of games too.
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
@@ -22,29 +21,24 @@ from gymnasium.error import ClosedEnvironmentError, ResetNeeded
 from gymnasium.spaces import Box
 from numpy.typing import NDArray
 
-from marrakech_env import chance, game, rules
+from marrakech_env import chance, rules
 from marrakech_env.batch import Batch
-from marrakech_env.compile import kernel, machine_code
 from marrakech_env.notation import parse_start
 from marrakech_env.observation import find_form
 from marrakech_env.opponents import (
     CALLER,
     ROTATE,
-    UNIFORM,
     Mixture,
     checked_seat,
-    seat_game,
-    uniform_choice,
 )
 from marrakech_env.rewards import check_scheme, final_rewards, margins
+from marrakech_env.seat_kernels import NO_ACTION, play_code, seat_all
 from marrakech_env.spec import RuleSet
-from marrakech_env.state import OVER, Int, Record, States
-from marrakech_env.stores import bytes_of, put_mask
+from marrakech_env.state import States
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
 
-_NO_ACTION: Final = -1
 _TRIES: Final = 100
 
 
@@ -108,7 +102,7 @@ class SeatedBatch:
         self._shape = self._form.shape(players)
         self._all = np.arange(games)
         self._movers = np.full(games, -1)  # observers: the players to move
-        self._no_actions = np.full(games, _NO_ACTION)
+        self._no_actions = np.full(games, NO_ACTION)
         self._lineups = np.full((games, players), CALLER)
         self._final_lineups = self._lineups.copy()
         self._awaited = np.full(games, CALLER)  # who has to decide: CALLER or an agent's number
@@ -190,7 +184,7 @@ class SeatedBatch:
         if seed is not None:
             self.rng = np.random.default_rng(seed)
         self._is_running = False
-        _seat_all(
+        seat_all(
             self.batch._clocks,
             self.batch.first_game,
             self._seat,
@@ -266,9 +260,9 @@ class SeatedBatch:
                     waiting += self._play(asked, chosen, autoreset) - len(asked)
 
     def _play(self, games: IntArray, actions: IntArray, autoreset: bool) -> int:
-        """See the kernel of this name."""
+        """See `seat_kernels.play`."""
         batch = self.batch
-        waiting: int = _play_code()(
+        waiting: int = play_code()(
             batch.states,
             games,
             actions,
@@ -376,93 +370,3 @@ class SeatedBatch:
             "player": self.actors[ended],
             "opponents": names,
         }
-
-
-@kernel
-def _seat_all(
-    clocks: NDArray[np.void],
-    first_game: Int,
-    seat: Int,
-    shared: bool,
-    numbers: IntArray,
-    edges: FloatArray,
-    lineups: IntArray,
-) -> None:
-    """`seat_game` for every game."""
-    for i in range(len(clocks)):
-        seat_game(clocks[i], first_game + i, seat, shared, numbers, edges, lineups[i])
-
-
-@functools.cache
-def _play_code() -> Callable[..., Int]:
-    """`_play` for the arrays of any batch: their types are always the same."""
-    batch, games = Batch(1), np.zeros(1, np.int64)
-    edges, lineups = np.zeros((1, 1)), np.zeros((1, 1), np.int64)
-    ends = (batch.done, batch.final_scores, batch.final_shares, batch.final_states)
-    lineup = (0, 0, True, lineups, edges, lineups, lineups)
-    board = (batch.states, games, games, batch._start, batch._clocks, batch.action_mask)
-    return machine_code(_play, *board, *ends, *lineup, games, True)
-
-
-@kernel
-def _play(
-    states: States,
-    games: IntArray,
-    actions: IntArray,
-    template: States,
-    clocks: NDArray[np.void],
-    mask: NDArray[np.bool_],
-    done: NDArray[np.bool_],
-    final_scores: IntArray,
-    final_shares: FloatArray,
-    final_states: States,
-    first_game: Int,
-    seat: Int,
-    shared: bool,
-    numbers: IntArray,
-    edges: FloatArray,
-    lineups: IntArray,
-    final_lineups: IntArray,
-    awaited: IntArray,
-    autoreset: bool,
-) -> Int:
-    """Takes a decision in each listed game, in place, and plays `random` seats on.
-
-    `actions` holds a legal action of each of `games`, or `_NO_ACTION` to take none. With
-    `autoreset` a game that ends goes on to its next episode. That one cannot end in the same step:
-    the caller holds rugs until his first decision, and who moves first cannot be eliminated by
-    then, because he walks on an empty board.
-
-    Returns:
-        How many of the listed games wait for an agent, whose number is in `awaited`.
-    """
-    waiting = 0
-    rows = bytes_of(mask)
-    for j in range(len(games)):
-        i = games[j]
-        state: Record = states[i]
-        action = actions[j]
-        agent: Int = CALLER
-        while True:
-            if action != _NO_ACTION:
-                chance.advance(state, action, clocks[i])
-            if state.phase == OVER:
-                done[i] = True
-                final_states[i] = state
-                final_lineups[i] = lineups[i]
-                for player in range(state.num_players):
-                    final_scores[i, player] = game.score(state, player)
-                    final_shares[i, player] = game.winner_share(state, player)
-                if not autoreset:
-                    agent = CALLER
-                    break
-                chance.start_next(states, i, template, clocks)
-                seat_game(clocks[i], first_game + i, seat, shared, numbers, edges, lineups[i])
-            agent = lineups[i, state.player]
-            if agent != UNIFORM:
-                break
-            action = uniform_choice(state, clocks[i])
-        awaited[i] = agent
-        waiting += agent != CALLER
-        put_mask(rows, i, game.legal_actions(state))
-    return waiting
