@@ -56,8 +56,9 @@ class Config:
     """Train an agent for Marrakech, then measure it."""
 
     algorithm: Literal["ppo", "value"] = "ppo"
-    """ppo: MaskablePPO against a league of opponents. value: a value network that learns from
-    self-play and plays with one turn of lookahead."""
+    """ppo: MaskablePPO against a league of opponents. value: a value network that learns by
+    playing, mostly against itself, and plays with one to two turns of lookahead (evaluations on the
+    way: one)."""
     minutes: float | None = None
     """Training time in minutes, evaluations on the way included; 5.0 where neither this nor
     --timesteps or --games is given."""

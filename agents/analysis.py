@@ -18,7 +18,8 @@ class ActionValue:
 
     Attributes:
         action: The action.
-        worth: What the agent compares, about a share of the win.
+        worth: What the agent compares, about a share of the win (`ppo`: a logarithm of
+            probability).
         margin: Expected final score minus the best among the others, in dirhams; None where the
             agent does not estimate it by itself.
         win: Expected share of the win; None where the agent does not estimate it by itself.

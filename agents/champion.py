@@ -1,4 +1,4 @@
-"""ChampionAgent: the tree of `mcts` with more time."""
+"""ChampionAgent: the tree of `mcts` with more playouts, and the last three turns solved."""
 
 from __future__ import annotations
 
@@ -6,7 +6,10 @@ from .mcts import MctsAgent
 
 
 class ChampionAgent(MctsAgent):
-    """As `MctsAgent`, with nearly twice as many playouts: about 20 milliseconds on one core."""
+    """As `MctsAgent` with nearly twice as many playouts, and the last three turns solved.
+
+    A decision takes about 20 milliseconds on one core.
+    """
 
     usual_name = "champion"
     usual_playouts = 140

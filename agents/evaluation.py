@@ -58,7 +58,7 @@ FACTS: Final = {
     "cover": "probability that the walker lands beside one of his squares",
     "cut": "largest patch of his beside the walker's landing, expected",
 }
-"""The facts of a player, in the order of the weights. The last nine go by the likely steering."""
+"""The facts of a player, in the order of the weights. The last eight go by the likely steering."""
 NUM_FACTS: Final = len(FACTS)
 _MONEY, _POOR5, _POOR10, _POOR20, _SQUARES, _EDGE, _CORNER, _WHOLE, _RENT = range(9)
 _CHEAP_TOLL, _CHEAP_SECOND, _TOLL, _RUIN, _SECOND, _SECOND_RUIN = range(9, 15)

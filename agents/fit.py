@@ -23,9 +23,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marrakech_env import chance, game
+from marrakech_env.bitboards import cell_at
 from marrakech_env.compile import kernel
 from marrakech_env.spec import MAX_PLAYERS, RuleSet
-from marrakech_env.state import LAY, OVER, STATE, STEER, Int, Record, write_rules
+from marrakech_env.state import LAY, OVER, STATE, STEER, Record, write_rules
 
 from . import greedy, turn
 from .evaluation import FACTS, NUM_FACTS, NUM_TERMS, SHEET, fill_facts, predict_scores, turns_since
@@ -212,7 +213,8 @@ def _play(
                         row.backup[seat] += ROLL_CHANCE[k] * sheet.scores[seat]
             draws += 2
             if chance.uniform(~clock.key, draws, _SOME_DRAW) < EXPLORE:
-                action = _random_action(state, chance.uniform(~clock.key, draws + 1, _SOME_DRAW))
+                uniform = chance.uniform(~clock.key, draws + 1, _SOME_DRAW)
+                action = cell_at(np.uint64(game.legal_actions(state)), uniform)
             chance.advance(state, action, clock)
         for seat in range(state.num_players):
             finals[number, seat] = min(MAX_SCORE, np.float64(game.score(state, seat)))
@@ -234,15 +236,6 @@ def _predict(
     predict_scores(state, weights, sheet)
     for seat in range(state.num_players):
         scores[seat] = min(MAX_SCORE, max(0.0, sheet.scores[seat]))
-
-
-@kernel
-def _random_action(state: Record, uniform: float) -> Int:
-    """The legal action at a uniform number in [0, 1)."""
-    legal = np.uint64(game.legal_actions(state))
-    for _ in range(np.int64(uniform * game.popcount(legal))):
-        legal &= legal - np.uint64(1)
-    return game.popcount(~legal & (legal - np.uint64(1)))
 
 
 # --------------------------------------------------------------------------------- regression

@@ -139,11 +139,11 @@ class League:
         self._results = dict(state)
 
 
-def read_mixture(text: str, num_players: int) -> dict[str, float]:
+def read_mixture(text: str) -> dict[str, float]:
     """Reads the option --opponents as weights by agent.
 
     Raises:
-        ValueError: No opponent, an unknown one, a doubled one, or a bad weight.
+        ValueError: No opponent, a doubled one, or a bad weight.
     """
     mixture: dict[str, float] = {}
     for part in filter(None, text.split(",")):
@@ -155,8 +155,6 @@ def read_mixture(text: str, num_players: int) -> dict[str, float]:
             raise ValueError(f"--opponents: {name!r} stands twice")
         if weight <= 0:
             raise ValueError(f"--opponents: the weight of {name!r} must be above 0, not {weight}")
-        if name != PAST:
-            load_agent(name, num_players)
         mixture[name] = weight
     if not mixture:
         raise ValueError("--opponents names nobody")

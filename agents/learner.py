@@ -1,9 +1,10 @@
 """What `train.py` asks of whoever learns: one interface for both algorithms.
 
 `ppo_learner`: MaskablePPO plays one seat against a league of opponents. `value_learner`: a value
-network plays all seats and learns by temporal differences.
+network plays itself, in part of the games greedy or expectimax, and learns by temporal differences.
 
-Legend: a *round* is what is played and learned from between two looks at the policy.
+Legend: a *round* is what is played and learned from between two updates of the weights
+that play.
 """
 
 from __future__ import annotations

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marrakech_env.actions import NUM_ACTIONS
-from marrakech_env.state import State, States, as_states, one_state
+from marrakech_env.state import State, States, one_state
 
-from .analysis import ActionValue, choose_actions, ranked
+from .analysis import ActionValue, ranked
 from .endings import SOLVED_TURNS, solve_late
 from .tree import new_tree, search
 from .value import ValueAgent, ValueModel
@@ -67,14 +67,6 @@ class MctsAgent(ValueAgent):
             raise ValueError(f"exploration must be at least 0, not {exploration!r}")
         super().__init__(model, temperature, name or self.usual_name)
         self._playouts, self._exploration = playouts, float(exploration)
-
-    def act(self, states: States, rng: np.random.Generator) -> NDArray[np.int64]:
-        """Decides for the player to move: int64 (B,), 0 in a finished game.
-
-        Raises:
-            ValueError: There is no model for the games' number of players.
-        """
-        return choose_actions(self.action_values(as_states(states)), self.temperature, rng)
 
     def analyse(self, state: State) -> list[ActionValue]:
         """The legal actions of one unfinished game with their worth, the best first.

@@ -17,9 +17,10 @@ from numpy.typing import NDArray
 from marrakech_env.observation import encode, find_form
 from marrakech_env.rules import action_mask
 from marrakech_env.spec import check_num_players, resolve_rules
-from marrakech_env.state import States
+from marrakech_env.state import State, States, as_states, one_state
 
 from . import models
+from .analysis import ActionValue, checked_temperature, choose_actions, ranked
 from .networks import Network, Weights, network
 
 KIND: Final = "ppo"
@@ -106,10 +107,8 @@ class PPOAgent:
         Raises:
             ValueError: A bad temperature.
         """
-        if not temperature >= 0:
-            raise ValueError(f"temperature must be at least 0, not {temperature!r}")
+        self.temperature = checked_temperature(temperature)
         self.name = name
-        self.temperature = temperature
         if model is None:
             self._models = models.shipped(KIND, load_model)
         else:
@@ -121,16 +120,27 @@ class PPOAgent:
         """Decides for the player to move: int64 (B,).
 
         Raises:
-            ValueError: There is no model for the games' number of players.
+            ValueError: Not an array of states, or no model for their number of players.
         """
-        players = int(states["num_players"][0])
-        model = models.for_players(self._models, players, self.name)
-        scores: NDArray[Any] = model.logits(encode(states, model.head.observation))
-        if self.temperature > 0:  # the largest of logits with Gumbel noise is a draw from softmax
-            scores = scores / self.temperature + rng.gumbel(size=scores.shape)
-        legal: NDArray[Any] = np.where(action_mask(states), scores, -np.inf)
-        actions: NDArray[np.int64] = legal.argmax(1)
-        return actions
+        return choose_actions(self._logits(as_states(states)), self.temperature, rng)
+
+    def analyse(self, state: State) -> list[ActionValue]:
+        """The legal actions of one unfinished game, the best first.
+
+        Their worth is the natural logarithm of the probability that the network gives them.
+
+        Raises:
+            ValueError: Not one state, or no model for its number of players.
+        """
+        (logits,) = self._logits(one_state(state).reshape(1))
+        return ranked(logits - np.logaddexp.reduce(logits))
+
+    def _logits(self, states: States) -> NDArray[np.float64]:
+        """(B, A), -inf where the action is not legal."""
+        model = models.for_players(self._models, int(states["num_players"][0]), self.name)
+        logits = model.logits(encode(states, model.head.observation)).astype(np.float64)
+        logits[~action_mask(states)] = -np.inf
+        return logits
 
 
 def save(folder: str | os.PathLike[str], head: ModelHead, weights: Weights) -> None:

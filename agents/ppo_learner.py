@@ -66,7 +66,8 @@ class PPOSettings:
     gae_lambda: float = 0.8
     """Lambda of the generalised advantage estimate; less takes out more of the luck of the dice."""
     averaging: int = 30
-    """Rounds over which the weights are averaged that play; the learner goes on with its own."""
+    """Rounds that the running average of the weights looks back over, which plays; the learner goes
+    on with its own."""
     clip_range: float = 0.2
     """Clip range of PPO."""
     network: Literal["scorer", "mlp"] = "scorer"
@@ -74,7 +75,7 @@ class PPOSettings:
     from its own consequences and a summary of the whole (wants --observation features). mlp: dense
     layers."""
     hidden: int = 64
-    """Units of the scorer's networks for one action."""
+    """Units of the first layer of the scorer's networks for one action; the second has half."""
     summary: int = 192
     """Units of each of the two layers of its summary of the whole observation."""
     value_hidden: int = 128
@@ -114,7 +115,7 @@ class PPOLearner(Learner):
         self._settings = settings
         self._seed = seed
         self._rule_set = resolve_rules(rules, num_players)
-        mixture = read_mixture(settings.opponents, num_players)
+        mixture = read_mixture(settings.opponents)
         self._league = League(mixture, num_players, settings.hardness, settings.past_versions)
         self._teacher = None
         if settings.teacher is not None:
@@ -249,7 +250,10 @@ class PPOLearner(Learner):
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Goes back to a state; the games start anew, with fresh dice."""
+        """Goes back to a state.
+
+        The games start anew, with fresh dice, and the teacher's Adam without moments.
+        """
         self._model.policy.load_state_dict(state["policy"])
         self._model.policy.optimizer.load_state_dict(state["optimizer"])
         self._averages = {name: w.numpy().copy() for name, w in state["averages"].items()}

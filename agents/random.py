@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marrakech_env import game
+from marrakech_env.bitboards import cell_at
 from marrakech_env.compile import kernel
 from marrakech_env.state import States, as_states
 
@@ -39,14 +40,4 @@ class RandomAgent:
 def _choose(states: States, uniforms: NDArray[np.float64], actions: NDArray[np.int64]) -> None:
     """Writes the legal action at each game's uniform number, in [0, 1), into `actions`."""
     for i in range(len(states)):
-        bits = game.legal_actions(states[i])
-        skip = np.int64(uniforms[i] * game.popcount(np.uint64(bits)))
-        while skip > 0:
-            bits &= bits - np.uint32(1)  # drops the lowest legal action
-            skip -= 1
-        action = -1
-        if bits:
-            action = 0
-            while not bits >> np.uint32(action) & np.uint32(1):
-                action += 1
-        actions[i] = action
+        actions[i] = cell_at(np.uint64(game.legal_actions(states[i])), uniforms[i])

@@ -80,7 +80,7 @@ class RunFolder:
         metrics: Rows of metrics.csv, one for each evaluation, all with the same fields.
         past: Folders of the past versions, oldest first, without those that somebody deleted.
         elapsed: Seconds of training up to the last checkpoint of an earlier process.
-        checkpoint: What the trainer needs to go on; None before the first checkpoint.
+        checkpoint: What the learner needs to go on; None before the first checkpoint.
     """
 
     def __init__(self, path: Path, settings: dict[str, Any]) -> None:
@@ -164,11 +164,11 @@ class RunFolder:
         save(folder)
         self.past.append(folder)
 
-    def save_checkpoint(self, trainer: dict[str, Any], elapsed: float, unit: str) -> None:
+    def save_checkpoint(self, learner: dict[str, Any], elapsed: float, unit: str) -> None:
         """Writes the checkpoint, and metrics and learning curve as they stand at it.
 
         Args:
-            trainer: Tensors and plain values that the trainer needs to go on.
+            learner: Tensors and plain values that the learner needs to go on.
             elapsed: Seconds of training so far.
             unit: What the `steps` of the metrics count, in the plural.
 
@@ -183,7 +183,7 @@ class RunFolder:
                 "metrics": self.metrics,
                 "past": [folder.name for folder in self.past],
                 "elapsed": elapsed,
-                "trainer": trainer,
+                "trainer": learner,
             },
             buffer,
         )

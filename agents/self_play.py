@@ -1,4 +1,4 @@
-"""Games that the value network plays against itself, as rows to learn from.
+"""Games that the value network plays against itself or against `rivals`, as rows to learn from.
 
 A row is the position between two turns: its inputs, the network's values of all seats there, and
 the exact expectation of those values after the next turn, over its die and with its best reply,
@@ -19,6 +19,7 @@ from numpy.typing import NDArray
 
 from marrakech_env import chance, game
 from marrakech_env.actions import FIRST_PLACEMENT
+from marrakech_env.bitboards import cell_at
 from marrakech_env.compile import kernel
 from marrakech_env.spec import MAX_PLAYERS, RuleSet
 from marrakech_env.state import LAY, OVER, STATE, STEER, STEER_AT_END, Int, Record, write_rules
@@ -223,7 +224,9 @@ def _play(
                     explored[free:end] = False
                     last[free:end] = True
                 if kind == SELF and chance.uniform(key, decision, 2) < epsilon:
-                    placement = _random_placement(state, chance.uniform(key, decision, 3))
+                    placement = cell_at(
+                        np.uint64(game.legal_placements(state)), chance.uniform(key, decision, 3)
+                    )
                     is_explored = True
                 chance.advance(state, placement + FIRST_PLACEMENT, clocks[i])
                 if state.phase == STEER and state.flags & STEER_AT_END and state.player == mover:
@@ -300,19 +303,6 @@ def _best_placement(state: Record, turn: Record) -> Int:
     for walk in range(turn.num_walks):
         if turn.walk[walk] == heading:
             return np.int64(turn.walk_placement[walk])
-    return -1
-
-
-@kernel
-def _random_placement(state: Record, uniform: float) -> Int:
-    """A legal placement, every one equally often."""
-    legal = game.legal_placements(state)
-    skip = np.int64(uniform * game.popcount(np.uint64(legal)))
-    for placement in range(NUM_PLACEMENTS):
-        if legal >> np.uint32(placement) & np.uint32(1):
-            if skip == 0:
-                return placement
-            skip -= 1
     return -1
 
 

@@ -1,12 +1,10 @@
 """Trains a value network by temporal differences in self-play.
 
 Each round plays some games with the averaged weights, part of them against greedy or expectimax,
-and learns from their rows: the target is the exact expectation after the next turn, mixed with the
-lambda-return. Later, siblings of the rows teach it to tell placements apart, by targets that no
-luck of the die is in. A run is fixed by its seed and the number of games, whatever the clock says
-and however many threads play.
-
-Legend: `N` rows, `S` = 4 slots, `V` = 2 values: margin, win.
+and learns from their rows: the target is the exact expectation after the next turn, corrected by
+lambda times what came out later. Later, siblings of the rows teach it to tell placements apart, by
+targets that no luck of the die is in. A run is fixed by its seed and the number of games, whatever
+the clock says and however many threads play.
 """
 
 from __future__ import annotations
@@ -38,7 +36,7 @@ class Settings:
 
     Attributes:
         games: Games that the schedules of step size and lambda stretch over.
-        games_a_round: Games between two looks at the weights.
+        games_a_round: Games between two updates of the weights that play.
         rows_a_step: Rows of one step of Adam.
         uses: How often each row is learned from.
         learning_rate: Step size at the start.

@@ -42,8 +42,9 @@ class Teacher:
         Raises:
             ValueError: No such agent, or one for another number of players.
         """
-        agent = load_agent(spec, num_players)
-        self._agent = ValueAgent(effort=ONE_TURN) if spec == "value" else agent
+        self._agent: Any = (
+            ValueAgent(effort=ONE_TURN) if spec == "value" else load_agent(spec, num_players)
+        )
         self._seed = seed
         self._optimizer: torch.optim.Adam | None = None
 

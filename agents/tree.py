@@ -53,7 +53,7 @@ NODE: Final = np.dtype(
 )
 NO_NODE: Final = -1
 PRIOR_WIDTH: Final = 0.03
-"""By how much less worth an action gets a prior smaller by the factor e."""
+"""How much less an action is worth whose prior is smaller by the factor e."""
 _MOST_NEW: Final = 3  # nodes of one playout: to lay, with steering=end to steer, and the last one
 
 
@@ -112,7 +112,7 @@ def search(
         playouts: How many for each game.
         tree: With room for them.
         values: float64 (B, A), overwritten in the rows of the chosen games. What was never tried
-            is worth less than anything that was.
+            is worth no more than anything that was tried.
     """
     for i in chosen:
         tree.states[0] = roots[i]

@@ -26,15 +26,15 @@ from marrakech_env.actions import NUM_ACTIONS
 from marrakech_env.rewards import MARGIN_UNIT
 from marrakech_env.rules import scores, winner_shares
 from marrakech_env.spec import check_num_players, resolve_rules
-from marrakech_env.state import State, States, as_states, one_state
+from marrakech_env.state import OVER, State, States, as_states, one_state
 
 from . import models
-from .analysis import ActionValue, best_first
+from .analysis import ActionValue, best_first, checked_temperature, choose_actions
 from .endings import is_late, solved_actions
 from .tensors import Tensors
 from .value_deep import EFFORT, value_actions
 from .value_net import NET, empty_net
-from .value_search import MIND, new_minds, value_seats
+from .value_search import new_minds, value_seats
 from .value_tables import TABLE
 
 KIND: Final = "value"
@@ -113,7 +113,7 @@ class Effort:
 
     Attributes:
         placements: How many placements at most are judged after the next player's turn too; with
-            1 only the first turn is searched.
+            1 none is.
         placement_gap: How much less worth than the best one such a placement may have.
         steerings: The same for steerings.
         steering_gap: The same for steerings.
@@ -169,9 +169,7 @@ class ValueAgent:
         Raises:
             ValueError: A bad temperature.
         """
-        if not temperature >= 0:
-            raise ValueError(f"temperature must be at least 0, not {temperature!r}")
-        self.temperature = temperature
+        self.temperature = checked_temperature(temperature)
         self.name = name
         if model is None:
             by_players = models.shipped(KIND, load_model)
@@ -187,16 +185,12 @@ class ValueAgent:
         }
 
     def act(self, states: States, rng: np.random.Generator) -> NDArray[np.int64]:
-        """Decides for the player to move: int64 (B,), -1 in a finished game.
+        """Decides for the player to move: int64 (B,).
 
         Raises:
-            ValueError: There is no model for the games' number of players.
+            ValueError: Not an array of states, or no model for their number of players.
         """
-        states = as_states(states)
-        noise = np.zeros((0, NUM_ACTIONS))
-        if self.temperature > 0:  # the largest with Gumbel noise is a draw from the softmax
-            noise = self.temperature * rng.gumbel(size=(len(states), NUM_ACTIONS))
-        return self._decide(states, noise, np.zeros((0, NUM_ACTIONS, 3)))
+        return choose_actions(self.action_values(as_states(states)), self.temperature, rng)
 
     def action_values(self, states: States) -> NDArray[np.float64]:
         """What every action is worth to the player to move.
@@ -210,10 +204,7 @@ class ValueAgent:
         Raises:
             ValueError: There is no model for that number of players.
         """
-        values = np.zeros((len(states), NUM_ACTIONS, 3))
-        self._decide(as_states(states), np.zeros((0, NUM_ACTIONS)), values)
-        worths: NDArray[np.float64] = values[:, :, 0]
-        return worths
+        return np.ascontiguousarray(self._judge(as_states(states))[:, :, 0])
 
     def analyse(self, state: State) -> list[ActionValue]:
         """What each legal action of a state is worth, the best first.
@@ -221,9 +212,8 @@ class ValueAgent:
         Raises:
             ValueError: Not one state, or no model for its number of players.
         """
-        values = np.zeros((1, NUM_ACTIONS, 3))
-        self._decide(one_state(state).reshape(1), np.zeros((0, NUM_ACTIONS)), values)
-        rows = (ActionValue(a, *map(float, values[0, a])) for a in range(NUM_ACTIONS))
+        (values,) = self._judge(one_state(state).reshape(1))
+        rows = (ActionValue(a, *map(float, values[a])) for a in range(NUM_ACTIONS))
         return best_first(row for row in rows if row.worth > -np.inf)
 
     def evaluate(self, states: States) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -247,22 +237,20 @@ class ValueAgent:
         """Weights and scratch for a number of players."""
         return models.for_players(self._minds, players, self.name)
 
-    def _decide(
-        self, states: States, noise: NDArray[np.float64], values: NDArray[np.float64]
-    ) -> NDArray[np.int64]:
-        """The actions; `noise` and `values` as in `value_actions`."""
-        actions = np.empty(len(states), np.int64)
-        if len(states):
-            players = int(states["num_players"][0])
-            minds, effort = self._minds_for(players), self._efforts[players]
-            value_actions(states, minds, TABLE, effort, noise, values, actions)
-        for i in np.flatnonzero(is_late(states) & (actions >= 0)):
+    def _judge(self, states: States) -> NDArray[np.float64]:
+        """Worth, margin and win of every action: (B, A, 3), worth -inf where it is not legal."""
+        values = np.zeros((len(states), NUM_ACTIONS, 3))
+        values[:, :, 0] = -np.inf
+        if not len(states):
+            return values
+        players = int(states["num_players"][0])
+        minds, effort = self._minds_for(players), self._efforts[players]
+        late = is_late(states)  # finished games too
+        value_actions(states, np.flatnonzero(~late), minds, TABLE, effort, values)
+        for i in np.flatnonzero(late & (states["phase"] != OVER)):
             legal, solved = solved_actions(states[i])
-            if len(values):
-                values[i, legal] = solved
-            worths = solved[:, 0] + (noise[i, legal] if len(noise) else 0.0)
-            actions[i] = legal[np.argmax(worths)]
-        return actions
+            values[i, legal] = solved
+        return values
 
 
 def save(folder: str | os.PathLike[str], model: ValueModel, name: str = "model") -> None:
@@ -290,6 +278,3 @@ def load(path: str | os.PathLike[str], temperature: float = 0.0) -> ValueAgent:
         ValueError: As `load_model`, or a bad temperature.
     """
     return ValueAgent(load_model(path), temperature, models.display_name(path, KIND))
-
-
-assert MIND["net"] == NET

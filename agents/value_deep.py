@@ -41,7 +41,7 @@ best one they may have."""
 
 
 @kernel
-def look_further(
+def _look_further(
     state: Record, mind: Record, inner: Record, tables: Record, effort: Record
 ) -> None:
     """Corrects the values of the best actions in `mind.turn` by the next player's turn.
@@ -82,18 +82,16 @@ def look_further(
                 if action < 0 or turn.worth[other] > turn.worth[action]:
                     action = other
         turn.is_deep[action] = True
-        turn.deep[action, MARGIN] = 0
-        turn.deep[action, WIN] = 0
         if state.phase == LAY:
-            _add_placement(
-                state, action - FIRST_PLACEMENT, 1.0, turn.deep[action], mind, inner, tables
+            _write_placement(
+                state, action - FIRST_PLACEMENT, turn.deep[action], mind, inner, tables
             )
         elif state.flags & STEER_AT_END:
             copy_state(state, mind.after)
             game.step(mind.after, action, -1)
-            _add_turn(mind.after, np.int64(state.player), 1.0, turn.deep[action], inner, tables)
+            _write_turn(mind.after, np.int64(state.player), turn.deep[action], inner, tables)
         else:
-            _add_walks(state, action, turn.deep[action], mind, inner, tables)
+            _write_walks(state, action, turn.deep[action], mind, inner, tables)
         worth = turn.deep[action, WIN] + mind.net.margin_weight * turn.deep[action, MARGIN]
         if worth > most:
             best, most = action, worth
@@ -119,11 +117,13 @@ def _write_back(turn: Record, best: Int, most: float, margin_weight: float) -> N
 
 
 @kernel
-def _add_walks(
+def _write_walks(
     state: Record, steering: Int, deep: Record, mind: Record, inner: Record, tables: Record
 ) -> None:
-    """Adds a steering's mean over the die, each walk with its best placement."""
+    """Writes a steering's mean over the die, each walk with its best placement."""
     turn, after = mind.turn, mind.after
+    deep[MARGIN] = 0
+    deep[WIN] = 0
     mover = np.int64(state.player)
     for steps in range(1, NUM_FACES + 1):
         walk = turn.walk_of[steering, steps - 1]
@@ -134,27 +134,19 @@ def _add_walks(
                 values[MARGIN] = turn.walk_margin[walk, mover]
                 values[WIN] = turn.walk_win[walk, mover]
             else:
-                values[MARGIN] = 0
-                values[WIN] = 0
                 copy_state(state, after)
                 game.step(after, steering, steps)
-                _add_placement(after, turn.walk_placement[walk], 1.0, values, mind, inner, tables)
+                _write_placement(after, turn.walk_placement[walk], values, mind, inner, tables)
         chance = DIE_PROBABILITY[steps]
         deep[MARGIN] += chance * turn.walk_deep[walk, MARGIN]
         deep[WIN] += chance * turn.walk_deep[walk, WIN]
 
 
 @kernel
-def _add_placement(
-    state: Record,
-    placement: Int,
-    chance: float,
-    deep: Record,
-    mind: Record,
-    inner: Record,
-    tables: Record,
+def _write_placement(
+    state: Record, placement: Int, deep: Record, mind: Record, inner: Record, tables: Record
 ) -> None:
-    """Adds a placement, with the likelier colour of the mover's next rug, the lower of equals."""
+    """Writes a placement, with the likelier colour of the mover's next rug, the lower of equals."""
     mover, trial = np.int64(state.player), mind.trial
     lower, upper = game.next_colour_weights(state)
     colour: Int = -1
@@ -162,65 +154,51 @@ def _add_placement(
         colour = 2 * mover + (upper > lower)
     copy_state(state, trial)
     game.step(trial, placement + FIRST_PLACEMENT, colour)
-    _add_turn(trial, mover, chance, deep, inner, tables)
+    _write_turn(trial, mover, deep, inner, tables)
 
 
 @kernel
-def _add_turn(
-    state: Record, mover: Int, chance: float, deep: Record, inner: Record, tables: Record
-) -> None:
-    """Adds what remains for `mover` after the next player's turn."""
+def _write_turn(state: Record, mover: Int, deep: Record, inner: Record, tables: Record) -> None:
+    """Writes what remains for `mover` after the next player's turn."""
     turn = inner.turn
     if state.phase == OVER:
         sums, work = inner.sums, inner.other_work
         value_between(state, mover, -1, np.float32(1), work, inner, tables)
         slot = work.slot_of_seat[mover]
-        deep[MARGIN] += chance * sums.margin[slot]
-        deep[WIN] += chance * sums.win[slot]
+        deep[MARGIN] = sums.margin[slot]
+        deep[WIN] = sums.win[slot]
     else:
         look_ahead(state, inner, tables)
-        deep[MARGIN] += chance * turn.seat_margin[mover]
-        deep[WIN] += chance * turn.seat_win[mover]
+        deep[MARGIN] = turn.seat_margin[mover]
+        deep[WIN] = turn.seat_win[mover]
 
 
 @kernel
 def value_actions(
     states: States,
+    chosen: NDArray[np.int64],
     minds: NDArray[np.void],
     tables: NDArray[Any],
     effort: NDArray[np.void],
-    noise: NDArray[np.float64],
     out: NDArray[np.float64],
-    actions: NDArray[np.int64],
 ) -> None:
-    """Values the actions of a batch and chooses one each.
+    """Values the actions of some games.
 
     Args:
         states: STATE (B,).
+        chosen: The indices of unfinished ones.
         minds: MIND (2,).
         tables: `value_tables.TABLE`.
         effort: EFFORT (1,).
-        noise: float64 (B, 15), added to the worth before the best is chosen; or (0, 15).
-        out: float64 (B, 15, 3): worth, margin and win of each action; or (0, 15, 3).
-        actions: int64 (B,), gets the choice, -1 where the game is over.
+        out: float64 (B, 15, 3), gets worth, margin and win of each action of these games; worth
+            is -inf where the action is not legal.
     """
     mind = minds[0]
     turn = mind.turn
-    for i in range(len(states)):
-        actions[i] = -1
-        if states[i].phase == OVER:
-            continue
+    for i in chosen:
         look_ahead(states[i], mind, tables[0])
-        look_further(states[i], mind, minds[1], tables[0], effort[0])
-        best: float = -np.inf
+        _look_further(states[i], mind, minds[1], tables[0], effort[0])
         for action in range(NUM_ACTIONS):
-            worth = turn.worth[action]
-            if len(out):
-                out[i, action, 0] = worth
-                out[i, action, 1] = turn.margin[action]
-                out[i, action, 2] = turn.win[action]
-            if len(noise):
-                worth += noise[i, action]
-            if worth > best:
-                best = worth
-                actions[i] = action
+            out[i, action, 0] = turn.worth[action]
+            out[i, action, 1] = turn.margin[action]
+            out[i, action, 2] = turn.win[action]

@@ -11,8 +11,8 @@ expectation over the draw.
 The board looks the same after a half turn and after a reflection in either diagonal; the one of
 these that lets Assam look north is applied to everything (in `value_tables`, not to the board).
 
-`value_board` takes in a position and lays rugs, and `write_inputs` writes the numbers; both work on
-one record of `WORK`.
+`value_board` takes in a position and lays rugs; `write_fixed`, `write_inputs` and
+`value_reply.write_replies` write the numbers; all work on one record of `WORK`.
 
 Legend: *size* of a square = squares of the region that it belongs to.
 """

@@ -45,7 +45,7 @@ class ValueLearner(Learner):
         ).round()
 
     def advance(self, done: float, past: Sequence[Path]) -> None:
-        """Learns from some games against itself, as it is now."""
+        """Learns from one round of games."""
         for name, value in self._trainer.round(done).items():
             if self._logger is not None:
                 self._logger.record(f"train/{name}", value)

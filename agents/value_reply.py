@@ -3,7 +3,8 @@
 For each steering of the next walker (slot 1) these are means over his roll: what his rug can cover,
 cut and join where he lands, and what the walk after that will cost, see `value_inputs.REPLY_FACTS`.
 The same numbers stand once more for the steering that he is likely to choose. The expectimax agent
-looks at the same things, see `evaluation`; here a rug is not on a `State` but on a record of WORK.
+looks at the same things, see `walks` and `evaluation`; here a rug is not on a `State` but on a
+record of WORK.
 
 Legend: see `value_inputs`; a *landing* is one of the 12 squares where the next walk can end.
 """
@@ -32,12 +33,12 @@ from .value_inputs import (
     SHAPE,
     Real,
 )
-from .walks import BESIDE, NEAR
+from .walks import BESIDE, NEAR, RUIN_COST, WANT_CUT, WANT_GROWTH, WANT_SECOND, WANT_SWING
 
-RUIN_COST: Final = np.float32(15)
-"""What a bankruptcy counts for a player who chooses his way, beyond the money lost."""
-_WANT_SECOND, _WANT_SWING, _WANT_GROWTH, _WANT_CUT = (np.float32(n) for n in (0.7, 0.5, 0.2, 0.15))
-"""What the walker is taken to steer for, in dirhams of toll, as in `evaluation`."""
+_RUIN_COST: Final = np.float32(RUIN_COST)
+_WANT_SECOND, _WANT_SWING = np.float32(WANT_SECOND), np.float32(WANT_SWING)
+_WANT_GROWTH, _WANT_CUT = np.float32(WANT_GROWTH), np.float32(WANT_CUT)
+"""The same as in `walks`, in the precision of the inputs."""
 _starts = np.cumsum([0] + [count for _, count, _, _ in REPLY_FACTS]).tolist()
 (
     _DUE,
@@ -105,7 +106,7 @@ def write_replies(work: Record, tables: Record) -> None:
         wants += _WANT_CUT * facts[_WORST_CUT]
         if follower != NOBODY:
             wants += _WANT_SECOND * facts[_SECOND_INCOME + 1]
-        cost = facts[_DUE] + RUIN_COST * facts[_RUIN] - wants
+        cost = facts[_DUE] + _RUIN_COST * facts[_RUIN] - wants
         if cost < least:
             best, least = steering, cost
     for steering in range(NUM_STEERINGS):
@@ -143,7 +144,7 @@ def _write_bills(work: Record, payer: Int) -> None:
     now, money = work.now, work.money[payer]
     for cell in range(NUM_CELLS):
         size = now.size[cell]
-        bill = size if size <= money else money + RUIN_COST
+        bill = size if size <= money else money + _RUIN_COST
         work.bills[cell] = np.float32(0) if now.slot[cell] == payer else bill
 
 

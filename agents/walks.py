@@ -43,10 +43,11 @@ him, a square of `swing`, a square of `growth`, a square of the largest patch he
 _SOFT: Final = 1e-9
 
 _ONE, _ROW = np.uint64(1), np.uint64(BOARD_SIZE)
+# A sum of bills: income in bits 0 to 15, steering from bit _CHOICE, cost from bit _HIGH. With
+# steering=end `fill_bills` counts costs down from _MOST.
 _MOST: Final = NUM_CELLS + RUIN_COST
 _CHOICE, _HIGH = 16, 24
 _INCOME: Final = (1 << _CHOICE) - 1
-"""What `fill_bills` counts down from; above which bits of a sum the steering and the cost stand."""
 _ALL_CELLS = np.uint64((1 << NUM_CELLS) - 1)
 
 

@@ -140,7 +140,7 @@ class Batch:
         """
         array = np.asarray(actions)
         if array.shape != games.shape or array.dtype.kind not in "iu":
-            raise ValueError(self._describe_bad_actions(actions, array, games))
+            raise ValueError(self._describe_bad_actions(array, games))
         numbers = np.ascontiguousarray(array, np.int64)
         if array.dtype == np.uint64 and (array > NUM_ACTIONS).any():
             numbers = np.minimum(array, NUM_ACTIONS).astype(np.int64)
@@ -205,7 +205,7 @@ class Batch:
         legal = ", ".join(map(str, np.flatnonzero(self.action_mask[game])))
         return f"game {game}: action {action} is not legal; legal actions: {legal}"
 
-    def _describe_bad_actions(self, actions: Any, array: NDArray[Any], games: IntArray) -> str:
+    def _describe_bad_actions(self, array: NDArray[Any], games: IntArray) -> str:
         """Says what is wrong with actions that are no integers of the right shape."""
         if array.shape == games.shape and len(games):
             values = array.tolist()

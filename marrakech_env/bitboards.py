@@ -29,8 +29,21 @@ def lowest_cell(bits: Bits) -> Int:
 
 
 @kernel
+def cell_at(bits: Bits, uniform: float) -> Int:
+    """The cell of a bitboard at a uniform number in [0, 1), every one equally often; -1 if empty.
+
+    A mask of actions does as well.
+    """
+    if bits == 0:
+        return -1
+    for _ in range(np.int64(uniform * game.popcount(bits))):
+        bits &= bits - _ONE
+    return lowest_cell(bits)
+
+
+@kernel
 def lowest_square(bits: Bits) -> Bits:
-    """The bitboard of the lowest square of a bitboard, empty as that is."""
+    """The bitboard of the lowest square of a bitboard, 0 for an empty one."""
     return bits & (~bits + _ONE)
 
 

@@ -12,13 +12,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marrakech_env import game
-from marrakech_env.bills import (
-    bill_of,
-    bill_of_walk,
-    due_of,
-    find_bills,
-    total_and_cheapest,
-)
+from marrakech_env.bills import bill_of, bill_of_walk, due_of, find_bills, total_and_cheapest
 from marrakech_env.bitboards import lowest_cell
 from marrakech_env.compile import kernel
 from marrakech_env.features import FEATURES, LOW_MONEY, LOW_TURNS, MAX_LATE_MARGIN, WINDOW

@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from marrakech_env import chance, game
 from marrakech_env.agent import Agent, agent_name, load_agent
+from marrakech_env.bitboards import cell_at
 from marrakech_env.compile import kernel
 from marrakech_env.spec import whole_number
 from marrakech_env.state import Bits, Int, Record
@@ -191,8 +192,5 @@ def seat_game(
 @kernel
 def uniform_choice(state: Record, clock: Record) -> Int:
     """The legal action that `random` plays."""
-    legal = np.uint64(game.legal_actions(state))
-    u = chance.uniform(chance.absorb(clock.key, _OPPONENTS), clock.turn, state.phase)
-    for _ in range(np.int64(u * game.popcount(legal))):
-        legal &= legal - np.uint64(1)  # drops the lowest
-    return game.popcount((legal & (~legal + np.uint64(1))) - np.uint64(1))
+    uniform = chance.uniform(chance.absorb(clock.key, _OPPONENTS), clock.turn, state.phase)
+    return cell_at(np.uint64(game.legal_actions(state)), uniform)

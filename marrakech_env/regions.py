@@ -47,7 +47,8 @@ _MARGIN: Final = 2 * _STRIDE + 2
 _PADDED: Final = 104
 _SPREAD: Final = 64
 """The board with a margin of two squares on each side; the margin at the end of a row is that of
-the next one too. `_MARGIN` squares come before cell 0."""
+the next one too. A row takes `_STRIDE` squares, `_MARGIN` come before cell 0. `_PADDED`: all with
+the margin, rounded up; `_SPREAD`: those from cell 0 to the last cell, rounded up."""
 
 WORK: Final = np.dtype(
     [
@@ -65,7 +66,7 @@ WORK: Final = np.dtype(
         ("squares", np.int64, (NUM_CELLS + 1,)),  # how many
         ("whose", np.int64, (NUM_CELLS + 1,)),  # OWN, WALKERS or THIRD
         ("sums", np.uint64, (NUM_CELLS + 1, 2)),  # chances to end there, packed
-        ("kind", np.int64, (NUM_COLOURS,)),  # the same of each colour
+        ("kind", np.int64, (NUM_COLOURS,)),  # OWN, WALKERS or THIRD, by colour
         ("latest", np.int64, (NUM_COLOURS,)),  # region of each colour that was found last
         ("largest", np.int64, (NUM_COLOURS,)),  # squares of each colour's largest region
         ("square_sum", np.int64, (NUM_COLOURS,)),  # squared region sizes of each colour, summed
@@ -201,7 +202,8 @@ def find_regions(state: Record, observer: Int, work: Record, chances: NDArray[np
     Args:
         state: The game.
         observer: The seat that looks.
-        work: Gets everything but `after`; `walkers` must be there.
+        work: Gets sizes, regions, what is known of colours, and `before`; `walkers` must be
+            there.
         chances: uint64 (49, 2), the part of `CHANCES` for Assam's heading.
     """
     for cell in range(NUM_CELLS):

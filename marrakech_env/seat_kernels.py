@@ -44,6 +44,7 @@ def seat_all(
 @functools.cache
 def play_code() -> Callable[..., Int]:
     """`play` as machine code: the types of its arguments are the same in every batch."""
+    # Only types count here: any array of the right type stands for the others.
     batch, games = Batch(1), np.zeros(1, np.int64)
     edges, lineups = np.zeros((1, 1)), np.zeros((1, 1), np.int64)
     ends = (batch.done, batch.final_scores, batch.final_shares, batch.final_states)
@@ -90,7 +91,6 @@ def play(
         i = games[j]
         state: Record = states[i]
         action = actions[j]
-        agent: Int = CALLER
         while True:
             if action != NO_ACTION:
                 chance.advance(state, action, clocks[i])
@@ -102,7 +102,7 @@ def play(
                     final_scores[i, player] = game.score(state, player)
                     final_shares[i, player] = game.winner_share(state, player)
                 if not autoreset:
-                    agent = CALLER
+                    agent: Int = CALLER
                     break
                 chance.start_next(states, i, template, clocks)
                 seat_game(clocks[i], first_game + i, seat, shared, numbers, edges, lineups[i])

@@ -25,12 +25,7 @@ from marrakech_env import chance, rules
 from marrakech_env.batch import Batch
 from marrakech_env.notation import parse_start
 from marrakech_env.observation import find_form
-from marrakech_env.opponents import (
-    CALLER,
-    ROTATE,
-    Mixture,
-    checked_seat,
-)
+from marrakech_env.opponents import CALLER, ROTATE, Mixture, checked_seat
 from marrakech_env.rewards import check_scheme, final_rewards, margins
 from marrakech_env.seat_kernels import NO_ACTION, play_code, seat_all
 from marrakech_env.spec import RuleSet

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import operator
 from collections.abc import Mapping
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any, Final
 
@@ -236,6 +236,3 @@ def _option_from_text(name: str, value: str) -> str | int:
         if str(int(value)) == value:
             return int(value)
     return value
-
-
-RULE_SET_FIELDS: Final = tuple(field.name for field in fields(RuleSet))

@@ -139,4 +139,4 @@ def test_the_learner_tells_the_league_of_every_game_that_ends(players):
 
 
 def test_a_mixture_is_read_from_text():
-    assert read_mixture("greedy,past:2.5", 2) == {"greedy": 1.0, "past": 2.5}
+    assert read_mixture("greedy,past:2.5") == {"greedy": 1.0, "past": 2.5}

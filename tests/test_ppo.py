@@ -5,7 +5,8 @@ import json
 import numpy as np
 import pytest
 
-from marrakech_agents import networks, ppo
+from marrakech_agents import models, networks, ppo
+from marrakech_env import arena
 from marrakech_env.agent import load_agent
 from marrakech_env.batch import Batch
 from marrakech_env.features import FEATURES
@@ -136,6 +137,30 @@ def test_temperature_draws_from_the_softmax_of_the_legal_logits():
     seen = np.bincount(draws[same_start], minlength=3) / same_start.sum()
     np.testing.assert_allclose(seen, expected, atol=0.06)
     assert set(draws) <= {0, 1, 2}
+
+
+def test_the_analysis_tells_probabilities_of_legal_actions_best_first(tmp_path):
+    agent = ppo.load(model(tmp_path))
+    batch, rng = Batch(30, seed=4), np.random.default_rng(0)
+    for _ in range(3):
+        actions = agent.act(batch.states, rng)
+        for i in range(30):
+            rows = agent.analyse(batch.states[i])
+            assert rows[0].action == actions[i]
+            assert (
+                sorted(row.action for row in rows) == np.flatnonzero(batch.action_mask[i]).tolist()
+            )
+            assert sum(np.exp(row.worth) for row in rows) == pytest.approx(1)
+        batch.step(actions)
+
+
+def test_the_shipped_agent_plays_with_every_number_of_players():
+    shipped = load_agent("ppo")
+    for players in (2, 3, 4):
+        (pairing,) = arena.play([shipped], players, deals=150, field=["random"]).pairings
+        assert pairing.win_share.low > 1 / players
+    sizes = [file.stat().st_size for file in models.WEIGHTS.iterdir()]
+    assert sum(sizes) < 2e6
 
 
 def test_a_model_for_another_number_of_players_is_refused(tmp_path):
