@@ -346,6 +346,17 @@ def test_action_values_are_those_of_the_analysis():
         assert {a: w for a, w in enumerate(values) if w > -np.inf} == rows
 
 
+def test_no_action_of_a_finished_game_is_worth_anything():
+    batch, rng = Batch(1, seed=1), np.random.default_rng(0)
+    while not batch.done.any():
+        batch.step((batch.action_mask * rng.random(batch.action_mask.shape)).argmax(1))
+    finished = batch.final_states
+    assert (finished["phase"] == OVER).all()
+    shipped = value.ValueAgent()
+    assert (shipped.action_values(finished) == -np.inf).all()
+    assert shipped.analyse(finished[0]) == []
+
+
 def test_a_model_is_refused_where_another_number_of_players_sits():
     with pytest.raises(ValueError, match="made for 3 players, not for 2"):
         agent(3).act(Batch(2).states, np.random.default_rng(0))
