@@ -10,8 +10,8 @@ The facts look two walks ahead, those of the *walker*, who moves next, and of th
 him, as `walks` takes them to steer. How the walker may lay his rug then is told by the facts
 `swing`, `growth`, `cover` and `cut`.
 
-Legend: `P` players; *board* is a record of `patches.PATCHES`, *sheet* one of `SHEET`; amounts are
-dirhams; a *toll* is limited by the money of the one who pays.
+Legend: *board* is a record of `patches.PATCHES`, *sheet* one of `SHEET`, in which the weights stand
+too; amounts are dirhams; a *toll* is limited by the money of the one who pays.
 """
 
 from __future__ import annotations
@@ -22,9 +22,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marrakech_env import game
+from marrakech_env.bitboards import board_of_others
 from marrakech_env.compile import kernel
-from marrakech_env.spec import BOARD_SIZE, MAX_PLAYERS, NUM_CELLS
+from marrakech_env.spec import MAX_PLAYERS, NUM_CELLS
 from marrakech_env.state import Bits, Int, Record
+from marrakech_env.tables import BESIDE, CORNERS, EDGES
 
 from .patches import (
     LANDINGS,
@@ -35,7 +37,7 @@ from .patches import (
     heading_of,
     turns_left,
 )
-from .walks import BESIDE, cells_where, follower_of, largest_patch, likely_steering, others_board
+from .walks import follower_of, largest_patch, likely_steering
 
 FACTS: Final = {
     "money": "dirhams",
@@ -66,8 +68,16 @@ _SWING, _GROWTH, _COVER, _CUT = range(15, NUM_FACTS)
 NUM_TERMS: Final = 1 + 2 * NUM_FACTS
 """Weights of one prediction: a constant, the player's own facts, the mean facts of the others."""
 
+MAX_TURNS: Final = 48
+"""Turns left for which there are weights; where more are left, the last ones hold."""
+
 SHEET: Final = np.dtype(
     [
+        # What was fitted for a number of players.
+        ("weights", np.float64, (MAX_PLAYERS, MAX_TURNS + 1, NUM_TERMS)),  # by turns since a
+        # player moved and turns left
+        ("spreads", np.float64, (MAX_TURNS + 1,)),  # width of the softmax, by turns left
+        # What is found out about a position.
         ("facts", np.float64, (MAX_PLAYERS + 1, NUM_FACTS)),  # by seat, then of no player
         ("sums", np.float64, (NUM_FACTS,)),  # of the facts over all players in the game
         ("scores", np.float64, (MAX_PLAYERS,)),  # predicted final scores
@@ -77,7 +87,7 @@ SHEET: Final = np.dtype(
         ("cut", np.int64, (NUM_STEERINGS, MAX_STEPS)),  # largest patch of rivals beside it
         ("follows", np.int64, (NUM_STEERINGS, MAX_STEPS)),  # steering of the follower then
         ("income", np.float64, (NUM_STEERINGS, MAX_STEPS)),  # what it brings the walker
-        ("swings", np.uint64, (3, 2)),  # see `walks.fill_swings`
+        ("swings", np.uint64, (4, 2)),  # see `bitboards.find_swings`
         ("bills", np.int64, (NUM_CELLS,)),  # see `walks.fill_bills`
         ("rival_sizes", np.int16, (NUM_CELLS + 1,)),  # of the patches of the walker's rivals
     ],
@@ -88,38 +98,24 @@ MARGIN_WORTH: Final = 0.003
 """What a dirham of margin over the best other player is worth, in shares of the win."""
 
 
-_LAST = BOARD_SIZE - 1
-_EDGES = cells_where(lambda x, y: x in (0, _LAST) or y in (0, _LAST))
-_CORNERS = cells_where(lambda x, y: x in (0, _LAST) and y in (0, _LAST))
-
-
 @kernel
-def value(
-    state: Record,
-    board: Record,
-    player: Int,
-    weights: NDArray[np.float64],
-    spreads: NDArray[np.float64],
-    sheet: Record,
-) -> float:
+def value(state: Record, board: Record, player: Int, sheet: Record) -> float:
     """What a position between two turns is worth to a player: about his share of the win.
 
     Args:
         state: The game, before a walk or over.
         board: Its patches.
         player: The seat that looks.
-        weights: float64 (P, turns, `NUM_TERMS`), by turns since a player moved and turns left.
-        spreads: float64 (turns,), the width of the softmax by turns left.
-        sheet: Scratch. `share` tells from it what the position is worth to others.
+        sheet: The weights, and scratch: `share` tells from it what the position is worth to others.
     """
     if not (state.eliminated[player] or game.is_over(state)):
         fill_facts(state, board, sheet)
-        predict_scores(state, weights, sheet)
-    return share(state, player, spreads, sheet)
+        predict_scores(state, sheet)
+    return share(state, player, sheet)
 
 
 @kernel
-def share(state: Record, player: Int, spreads: NDArray[np.float64], sheet: Record) -> float:
+def share(state: Record, player: Int, sheet: Record) -> float:
     """As `value`, with the scores on the sheet as `value` left them there for another player."""
     scores = sheet.scores
     if state.eliminated[player] or game.is_over(state):
@@ -127,16 +123,14 @@ def share(state: Record, player: Int, spreads: NDArray[np.float64], sheet: Recor
             scores[seat] = game.score(state, seat)
         won = 0.0 if state.eliminated[player] else game.winner_share(state, player)
         return float(won + MARGIN_WORTH * margin(state, scores, player))
-    won = win_chance(state, scores, player, spreads)
+    won = win_chance(state, player, sheet)
     return float(won + MARGIN_WORTH * margin(state, scores, player))
 
 
 @kernel
-def win_chance(
-    state: Record, scores: NDArray[np.float64], player: Int, spreads: NDArray[np.float64]
-) -> float:
-    """The share of the win that predicted scores promise to a player still in the game."""
-    spread = spreads[min(turns_left(state), len(spreads) - 1)]
+def win_chance(state: Record, player: Int, sheet: Record) -> float:
+    """The share of the win that the predicted scores promise to a player still in the game."""
+    scores, spread = sheet.scores, sheet.spreads[min(turns_left(state), MAX_TURNS)]
     total = 0.0
     for seat in range(state.num_players):
         if seat == player:
@@ -171,9 +165,9 @@ def turns_since(state: Record, player: Int) -> Int:
 
 
 @kernel
-def predict_scores(state: Record, weights: NDArray[np.float64], sheet: Record) -> None:
+def predict_scores(state: Record, sheet: Record) -> None:
     """Writes the predicted final scores into `sheet`, after `fill_facts`; 0 for the eliminated."""
-    turns = min(turns_left(state), weights.shape[1] - 1)
+    turns = min(turns_left(state), MAX_TURNS)
     players = 0
     for k in range(NUM_FACTS):
         sheet.sums[k] = 0.0
@@ -188,7 +182,7 @@ def predict_scores(state: Record, weights: NDArray[np.float64], sheet: Record) -
     for _ in range(state.num_players):
         if not state.eliminated[mover]:
             since -= 1
-            terms = weights[since, turns]
+            terms = sheet.weights[since, turns]
             own, others = terms[0], 0.0
             for k in range(NUM_FACTS):
                 fact = sheet.facts[mover, k]
@@ -211,8 +205,8 @@ def fill_facts(state: Record, board: Record, sheet: Record) -> None:
         facts[_POOR10] = max(0.0, 10 - money)
         facts[_POOR20] = max(0.0, 20 - money)
         facts[_SQUARES] = game.popcount(squares)
-        facts[_EDGE] = game.popcount(squares & _EDGES)
-        facts[_CORNER] = game.popcount(squares & _CORNERS)
+        facts[_EDGE] = game.popcount(squares & EDGES)
+        facts[_CORNER] = game.popcount(squares & CORNERS)
         facts[_WHOLE] = game.popcount(squares & links)
         facts[_RENT] = board.rent[seat] / NUM_CELLS
         for k in range(_CHEAP_TOLL, NUM_FACTS):
@@ -220,7 +214,7 @@ def fill_facts(state: Record, board: Record, sheet: Record) -> None:
     if turns_left(state) == 0:
         return
     walker, heading = np.int64(state.player), heading_of(state)
-    follower, theirs = follower_of(state), others_board(state, walker)
+    follower, theirs = follower_of(state), board_of_others(state, walker)
     likely, cheap = likely_steering(state, board, sheet)
     _add_walks(state, board, heading, likely, follower, sheet, _TOLL)
     for k in range(MAX_STEPS):

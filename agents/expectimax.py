@@ -12,6 +12,7 @@ Legend: `B` games, `P` players, `A` = 15 actions; *value*: about the share of th
 from __future__ import annotations
 
 import json
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
 
@@ -22,10 +23,10 @@ from marrakech_env.compile import kernel
 from marrakech_env.state import State, States, as_states, one_state
 
 from .analysis import ActionValue, checked_temperature, choose_actions, ranked
-from .evaluation import FACTS, NUM_TERMS
+from .evaluation import FACTS, MAX_TURNS, NUM_TERMS
 from .forecast import forecast
 from .reply import look_at_replies
-from .turn import NUM_ACTIONS, FloatArray, fill_values, make_scratch
+from .turn import NUM_ACTIONS, FloatArray, fill_values, new_mind
 
 WEIGHTS_FILE: Final = Path(__file__).parent / "weights" / "expectimax.json"
 
@@ -55,7 +56,8 @@ class ExpectimaxAgent:
         self.temperature = checked_temperature(temperature)
         path = WEIGHTS_FILE if weights is None else Path(weights)
         data = json.loads(path.read_text(encoding="utf-8"))
-        self._tables = read_weights(data, str(path))
+        tables = read_weights(data, str(path))
+        self._minds = {players: new_mind(*table) for players, table in tables.items()}
         fitted = (entry[key] for entry in data["players"].values() for key in ("weights", "spread"))
         self.num_parameters = sum(map(np.size, fitted))
 
@@ -88,8 +90,7 @@ class ExpectimaxAgent:
         """
         values = np.empty((len(states), NUM_ACTIONS))
         if len(states):
-            tables = self.weights_for(int(states["num_players"][0]))
-            _fill_batch(states, *tables, *make_scratch(), values)
+            _fill_batch(states, self.mind_for(int(states["num_players"][0])), values)
         return values
 
     def evaluate(self, states: States) -> tuple[FloatArray, FloatArray]:
@@ -106,8 +107,7 @@ class ExpectimaxAgent:
         players = int(states["num_players"][0]) if len(states) else 0
         shares, margins = np.zeros((2, len(states), players))
         if len(states):
-            weights, spreads = self.weights_for(players)
-            forecast(states, weights, spreads, *make_scratch(), shares, margins)
+            forecast(states, self.mind_for(players), shares, margins)
         return shares, margins
 
     def analyse(self, state: State) -> list[ActionValue]:
@@ -118,16 +118,16 @@ class ExpectimaxAgent:
         """
         return ranked(self.action_values(one_state(state).reshape(1))[0])
 
-    def weights_for(self, players: int) -> tuple[FloatArray, FloatArray]:
-        """Weights and spreads for a number of players, see `read_weights`.
+    def mind_for(self, players: int) -> NDArray[np.void]:
+        """Weights and scratch for a number of players: MIND (1,), see `turn`.
 
         Raises:
-            ValueError: There are none.
+            ValueError: There are no weights.
         """
-        if players not in self._tables:
-            known = ", ".join(map(str, self._tables))
+        if players not in self._minds:
+            known = ", ".join(map(str, self._minds))
             raise ValueError(f"no weights for {players} players; there are some for: {known}")
-        return self._tables[players]
+        return self._minds[players]
 
 
 def read_weights(data: dict[str, Any], where: str) -> dict[int, tuple[FloatArray, FloatArray]]:
@@ -148,14 +148,14 @@ def read_weights(data: dict[str, Any], where: str) -> dict[int, tuple[FloatArray
             raise ValueError(f"{where}: weights for {players} players of shape {at_knots.shape}")
         tables[int(players)] = (
             interpolate(at_knots, knots),
-            np.sqrt(entry["spread"][0] + entry["spread"][1] * np.arange(knots[-1] + 1)),
+            spreads_of(entry["spread"]),
         )
     return tables
 
 
 def interpolate(at_knots: FloatArray, knots: NDArray[np.int64]) -> FloatArray:
-    """Weights for 0, 1, 2 ... turns left, (P, turns, terms), from those at some numbers of them."""
-    turns = np.clip(np.arange(knots[-1] + 1), knots[0], None)
+    """Weights for 0..`MAX_TURNS` turns left, (P, turns, terms), from those at some numbers."""
+    turns = np.clip(np.arange(MAX_TURNS + 1), knots[0], knots[-1])
     upper = np.clip(np.searchsorted(knots, turns), 1, len(knots) - 1)
     part = (turns - knots[upper - 1]) / (knots[upper] - knots[upper - 1])
     return np.ascontiguousarray(
@@ -163,19 +163,16 @@ def interpolate(at_knots: FloatArray, knots: NDArray[np.int64]) -> FloatArray:
     )
 
 
+def spreads_of(spread: Sequence[float]) -> FloatArray:
+    """The width of the softmax for 0..`MAX_TURNS` turns left, of a constant and a slope."""
+    constant, slope = spread
+    widths: FloatArray = np.sqrt(constant + slope * np.arange(MAX_TURNS + 1))
+    return widths
+
+
 @kernel
-def _fill_batch(
-    states: States,
-    weights: FloatArray,
-    spreads: FloatArray,
-    games: NDArray[Any],
-    boards: NDArray[Any],
-    sheets: NDArray[Any],
-    scratch: FloatArray,
-    values: FloatArray,
-) -> None:
+def _fill_batch(states: States, minds: NDArray[np.void], values: FloatArray) -> None:
     """Writes the value of every action of every game, -inf for those that are not legal."""
     for i in range(len(states)):
-        fill_values(states[i], weights, spreads, games, boards, sheets, scratch)
-        look_at_replies(states[i], weights, spreads, games, boards, sheets, scratch)
-        values[i] = scratch
+        fill_values(states[i], minds[0], values[i])
+        look_at_replies(states[i], minds[0], values[i])

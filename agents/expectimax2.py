@@ -19,7 +19,7 @@ from marrakech_env.state import States
 from .endings import solve_late
 from .expectimax import ExpectimaxAgent
 from .turn import NUM_ACTIONS, FloatArray
-from .two_turns import EFFORT, fill_two_turns, make_deep_scratch
+from .two_turns import EFFORT, fill_two_turns
 
 
 @dataclass(frozen=True, slots=True)
@@ -81,6 +81,5 @@ class Expectimax2Agent(ExpectimaxAgent):
         early = solve_late(states, values)
         if len(early):
             players = int(states["num_players"][0])
-            tables, effort = self.weights_for(players), self._efforts[players]
-            fill_two_turns(states, early, *tables, effort, *make_deep_scratch(), values)
+            fill_two_turns(states, early, self.mind_for(players), self._efforts[players], values)
         return values

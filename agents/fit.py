@@ -29,10 +29,10 @@ from marrakech_env.spec import MAX_PLAYERS, RuleSet
 from marrakech_env.state import LAY, OVER, STATE, STEER, Record, write_rules
 
 from . import greedy, turn
-from .evaluation import FACTS, NUM_FACTS, NUM_TERMS, SHEET, fill_facts, predict_scores, turns_since
-from .expectimax import WEIGHTS_FILE, interpolate
+from .evaluation import FACTS, NUM_FACTS, NUM_TERMS, fill_facts, predict_scores, turns_since
+from .expectimax import WEIGHTS_FILE, interpolate, spreads_of
 from .patches import MAX_STEPS, PATCHES, ROLL_CHANCE, survey, turns_left
-from .turn import make_scratch
+from .turn import new_mind
 
 KNOTS: Final = np.array([1, 2, 3, 4, 6, 8, 12, 18, 26, 36, 48])
 TRACES: Final = (1.0, 1.0, 0.95, 0.95, 0.9)
@@ -140,16 +140,12 @@ def play(
     by_greedy = rng.random((games, MAX_PLAYERS)) < GREEDY_SHARE[players]
     rows = np.zeros(games * rule_set.rugs * players, ROW)
     finals, shares = np.zeros((games, players)), np.zeros((games, players))
-    spreads = np.sqrt(spread[0] + spread[1] * np.arange(KNOTS[-1] + 1))
     count = _play(
         template,
         clocks,
         by_greedy,
-        interpolate(at_knots, KNOTS),
-        spreads,
-        *make_scratch(),
+        new_mind(interpolate(at_knots, KNOTS), spreads_of(spread)),
         np.zeros(1, PATCHES),
-        np.zeros(1, SHEET),
         rows,
         finals,
         shares,
@@ -162,20 +158,14 @@ def _play(
     template: NDArray[Any],
     clocks: NDArray[Any],
     by_greedy: NDArray[np.bool_],
-    weights: FloatArray,
-    spreads: FloatArray,
-    games: NDArray[Any],
+    minds: NDArray[Any],
     boards: NDArray[Any],
-    sheets: NDArray[Any],
-    values: FloatArray,
-    own_boards: NDArray[Any],
-    own_sheets: NDArray[Any],
     rows: NDArray[Any],
     finals: FloatArray,
     shares: FloatArray,
 ) -> int:
     """Plays one game for every clock, in place; returns how many rows were written."""
-    board, sheet = own_boards[0], own_sheets[0]
+    mind, board, sheet = minds[0], boards[0], minds[0].sheet
     plays, trial = template.copy(), template.copy()
     count = 0
     for number in range(len(clocks)):
@@ -187,12 +177,12 @@ def _play(
             if greedily:
                 action = greedy.decide(state, board)
             else:
-                action = turn.decide(state, weights, spreads, games, boards, sheets, values)
+                action = turn.decide(state, mind)
             if state.phase == STEER:
                 row = rows[count]
                 count += 1
                 row.game, row.turns = number, turns_left(state)
-                _predict(state, board, weights, sheet, row.predicted)
+                _predict(state, board, sheet, row.predicted)
                 for seat in range(state.num_players):
                     row.since[seat] = -1 if state.eliminated[seat] else turns_since(state, seat)
                     for k in range(NUM_FACTS):
@@ -204,11 +194,9 @@ def _play(
                         if greedily:
                             reply = greedy.decide(trial[0], board)
                         else:
-                            reply = turn.decide(
-                                trial[0], weights, spreads, games, boards, sheets, values
-                            )
+                            reply = turn.decide(trial[0], mind)
                         game.step(trial[0], reply, -1)
-                    _predict(trial[0], board, weights, sheet, sheet.scores)
+                    _predict(trial[0], board, sheet, sheet.scores)
                     for seat in range(state.num_players):
                         row.backup[seat] += ROLL_CHANCE[k] * sheet.scores[seat]
             draws += 2
@@ -223,9 +211,7 @@ def _play(
 
 
 @kernel
-def _predict(
-    state: Record, board: Record, weights: FloatArray, sheet: Record, scores: FloatArray
-) -> None:
+def _predict(state: Record, board: Record, sheet: Record, scores: FloatArray) -> None:
     """Writes final scores, predicted or (in a finished game) real ones, into `scores`."""
     if game.is_over(state):
         for seat in range(state.num_players):
@@ -233,7 +219,7 @@ def _predict(
         return
     survey(state, board)
     fill_facts(state, board, sheet)
-    predict_scores(state, weights, sheet)
+    predict_scores(state, sheet)
     for seat in range(state.num_players):
         scores[seat] = min(MAX_SCORE, max(0.0, sheet.scores[seat]))
 

@@ -4,13 +4,12 @@ Where the mover still has to lay, or with `steering=end` to turn Assam, he does 
 to him after one full turn (`turn`); the position between two turns is then valued for all seats.
 Luck-adjusted matches measure the dice by it.
 
-Legend: `B` games, `P` players; scratch as in `turn`.
+Legend: `B` games, `P` players; *mind* as in `turn`.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
+import numpy as np
 from numpy.typing import NDArray
 
 from marrakech_env import game
@@ -24,47 +23,29 @@ from .turn import FloatArray, decide
 
 @kernel
 def forecast(
-    states: States,
-    weights: FloatArray,
-    spreads: FloatArray,
-    games: NDArray[Any],
-    boards: NDArray[Any],
-    sheets: NDArray[Any],
-    values: FloatArray,
-    shares: FloatArray,
-    margins: FloatArray,
+    states: States, minds: NDArray[np.void], shares: FloatArray, margins: FloatArray
 ) -> None:
     """Writes every seat's expected share of the win and final margin, exact in finished games.
 
     Args:
         states: STATE (B,), games in any phase; their turns are ended in place.
-        weights: As in `evaluation.value`.
-        spreads: As in `evaluation.value`.
-        games: Scratch, as are `boards`, `sheets` and `values`.
-        boards: Scratch.
-        sheets: Scratch.
-        values: Scratch.
+        minds: MIND (1,).
         shares: float64 (B, P), overwritten.
         margins: float64 (B, P), overwritten: final score minus the best other one, in dirhams.
     """
+    mind = minds[0]
     for i in range(len(states)):
         state: Record = states[i]
         while state.phase == LAY or (state.phase == STEER and state.flags & STEER_AT_END):
-            action = decide(state, weights, spreads, games, boards, sheets, values)
+            action = decide(state, mind)
             # The colour of the next rug is not drawn: no fact asks for the one of who has just laid
             game.step(state, action, -1)
-        _between_turns(state, boards[0], weights, spreads, sheets[0], shares[i], margins[i])
+        _between_turns(state, mind.boards[0], mind.sheet, shares[i], margins[i])
 
 
 @kernel
 def _between_turns(
-    state: Record,
-    board: Record,
-    weights: FloatArray,
-    spreads: FloatArray,
-    sheet: Record,
-    shares: FloatArray,
-    margins: FloatArray,
+    state: Record, board: Record, sheet: Record, shares: FloatArray, margins: FloatArray
 ) -> None:
     """As `forecast`, for one game that is before a walk or over."""
     over = game.is_over(state)
@@ -75,7 +56,7 @@ def _between_turns(
     else:
         survey(state, board)
         fill_facts(state, board, sheet)
-        predict_scores(state, weights, sheet)
+        predict_scores(state, sheet)
     for seat in range(state.num_players):
         margins[seat] = margin(state, scores, seat)
         if over:
@@ -83,4 +64,4 @@ def _between_turns(
         elif state.eliminated[seat]:
             shares[seat] = 0.0
         else:
-            shares[seat] = win_chance(state, scores, seat, spreads)
+            shares[seat] = win_chance(state, seat, sheet)

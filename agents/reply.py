@@ -6,17 +6,16 @@ is what his placement is worth. That corrects what the estimate gets wrong about
 With three and four players it gained nothing that could be measured, so it is left out there; to
 steer, nothing is looked at beyond the full turn: that would cost ten times as much.
 
-Legend: scratch as in `turn`; `games[1]` is the position after the placement, `games[2]` after the
+Legend: *mind* as in `turn`; `games[1]` is the position after the placement, `games[2]` after the
 rival's walk, `games[3]` after his rug; `boards[1]` and `boards[2]` are the patches of the first and
 of the last one.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from marrakech_env import game
 from marrakech_env.bitboards import lowest_cell
@@ -34,15 +33,7 @@ _ONE = np.uint64(1)
 
 
 @kernel
-def look_at_replies(
-    state: Record,
-    weights: FloatArray,
-    spreads: FloatArray,
-    games: NDArray[Any],
-    boards: NDArray[Any],
-    sheets: NDArray[Any],
-    values: FloatArray,
-) -> None:
+def look_at_replies(state: Record, mind: Record, values: FloatArray) -> None:
     """Corrects `values`, as `turn.fill_values` left them, where a rug is to be laid.
 
     The best `WIDTH` placements get their values after the reply; all others keep their distance
@@ -52,7 +43,7 @@ def look_at_replies(
     if state.phase != LAY or state.num_players > 2 or state.flags & STEER_AT_END:
         return
     player, colour = np.int64(state.player), _likelier_colour(state)
-    survey(state, boards[0])
+    survey(state, mind.boards[0])
     looked, lowest, correction = np.uint32(0), np.inf, 0.0
     for _ in range(WIDTH):
         top = -1
@@ -63,9 +54,9 @@ def look_at_replies(
         if top < 0:
             break
         looked |= np.uint32(1) << np.uint32(top)
-        games[0] = state
-        lay_rug(games, 0, boards, 0, top - 3, colour)
-        worth = _value_after_reply(games, player, boards, weights, spreads, sheets[0])
+        mind.games[0] = state
+        lay_rug(mind, 0, 0, top - 3, colour)
+        worth = _value_after_reply(mind, player)
         lowest = min(lowest, worth)
         correction = lowest - values[top]
         values[top] = worth
@@ -84,50 +75,38 @@ def _likelier_colour(state: Record) -> Int:
 
 
 @kernel
-def _value_after_reply(
-    games: NDArray[Any],
-    player: Int,
-    boards: NDArray[Any],
-    weights: FloatArray,
-    spreads: FloatArray,
-    sheet: Record,
-) -> float:
+def _value_after_reply(mind: Record, player: Int) -> float:
     """What `games[1]`, with patches `boards[1]`, is worth to a player after the next turn."""
-    state, walked = games[1], games[2]
+    boards, sheet = mind.boards, mind.sheet
+    state, walked = mind.games[1], mind.games[2]
     if state.phase != STEER:  # over
-        return value(state, boards[1], player, weights, spreads, sheet)
+        return value(state, boards[1], player, sheet)
     walker = np.int64(state.player)
     steering, _ = likely_steering(state, boards[1], sheet)
     total = 0.0
     for k in range(MAX_STEPS):
-        games[2] = state
+        mind.games[2] = state
         game.step(walked, steering, k + 1)
         if walked.phase == LAY and walked.player == walker:
-            worth = _value_after_rug(games, player, boards, weights, spreads, sheet)
+            worth = _value_after_rug(mind, player)
         else:
             survey(walked, boards[2])  # whoever went bankrupt owns no patches any more
-            worth = value(walked, boards[2], player, weights, spreads, sheet)
+            worth = value(walked, boards[2], player, sheet)
         total += ROLL_CHANCE[k] * worth
     return total
 
 
 @kernel
-def _value_after_rug(
-    games: NDArray[Any],
-    player: Int,
-    boards: NDArray[Any],
-    weights: FloatArray,
-    spreads: FloatArray,
-    sheet: Record,
-) -> float:
+def _value_after_rug(mind: Record, player: Int) -> float:
     """What `games[2]` is worth to a player when its mover has laid the rug that suits him best."""
+    games, sheet = mind.games, mind.sheet
     mover = np.int64(games[2].player)
     legal = np.uint64(game.legal_placements(games[2]))
     most, worth = -np.inf, 0.0
     while legal:
-        lay_rug(games, 2, boards, 1, lowest_cell(legal), -1)
+        lay_rug(mind, 2, 1, lowest_cell(legal), -1)
         legal &= legal - _ONE
-        theirs = value(games[3], boards[2], mover, weights, spreads, sheet)
+        theirs = value(games[3], mind.boards[2], mover, sheet)
         if theirs > most:
-            most, worth = theirs, share(games[3], player, spreads, sheet)
+            most, worth = theirs, share(games[3], player, sheet)
     return worth

@@ -4,14 +4,13 @@ Expectimax looks one full turn ahead here (`turn`), never at the reply. Their tu
 all others: the expectation over the die of what the network says after the turn.
 
 Legend: *kind* of a seat: SELF (the network plays it), GREEDY or EXPECTIMAX; *rivals*: weights and
-scratch of the two, from `new_rivals`.
+scratch of the two, a record of `turn.MIND`.
 """
 
 from __future__ import annotations
 
-from typing import Any, TypeAlias
-
 import numpy as np
+from numpy.typing import NDArray
 
 from marrakech_env import game
 from marrakech_env.compile import kernel
@@ -26,26 +25,24 @@ from .value_net import MAX_MARGIN
 from .value_search import copy_state, draw_chance, value_between
 
 SELF, GREEDY, EXPECTIMAX = range(3)
-Rivals: TypeAlias = tuple[Any, ...]
 
 
-def new_rivals(num_players: int) -> Rivals:
-    """Weights of expectimax for a number of players, and scratch of both agents."""
-    weights, spreads = ExpectimaxAgent().weights_for(num_players)
-    return weights, spreads, *turn.make_scratch()
+def new_rivals(num_players: int) -> NDArray[np.void]:
+    """Weights of expectimax for a number of players, and scratch of both agents: MIND (1,)."""
+    return ExpectimaxAgent().mind_for(num_players)
 
 
 @kernel
-def decide(state: Record, kind: Int, rivals: Rivals) -> Int:
+def decide(state: Record, kind: Int, rivals: Record) -> Int:
     """The decision of a rival."""
     if kind == GREEDY:
-        return greedy.decide(state, rivals[3][0])
-    return turn.decide(state, rivals[0], rivals[1], rivals[2], rivals[3], rivals[4], rivals[5])
+        return greedy.decide(state, rivals.boards[0])
+    return turn.decide(state, rivals)
 
 
 @kernel
 def value_rival_turn(
-    state: Record, kind: Int, rivals: Rivals, mind: Record, tables: Record
+    state: Record, kind: Int, rivals: Record, mind: Record, tables: Record
 ) -> None:
     """Writes a rival's steering and the expected values of all seats after it into `mind.turn`."""
     found, after, work, sums = mind.turn, mind.trial, mind.other_work, mind.sums

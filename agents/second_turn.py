@@ -4,17 +4,14 @@ The walker is taken to play what `turn` would play for him: for every steering a
 is worth most to him by `evaluation.value`. With `steering=end` he also turns Assam for the player
 after him.
 
-Legend: *games* and *boards* are scratch as in `turn`: `games[at]` and its patches `boards[old]` are
-given, what comes after them is overwritten (three games, one board); *shares* float64 (4,) is what
-a position is worth to each seat, about his share of the win.
+Legend: *mind* as in `turn`: `games[at]` and its patches `boards[old]` are given, what comes after
+them is overwritten (three games, one board); *shares* float64 (4,) is what a position is worth to
+each seat, about his share of the win.
 """
 
 from __future__ import annotations
 
-from typing import Any
-
 import numpy as np
-from numpy.typing import NDArray
 
 from marrakech_env import game
 from marrakech_env.compile import kernel
@@ -33,31 +30,15 @@ def is_inside_turn(state: Record) -> bool:
 
 
 @kernel
-def write_turn(
-    games: NDArray[Any],
-    at: Int,
-    boards: NDArray[Any],
-    old: Int,
-    weights: FloatArray,
-    spreads: FloatArray,
-    sheet: Record,
-    turn: FloatArray,
-) -> Int:
-    """Writes into `turn` what every steering and roll in `games[at]` leaves each seat.
+def write_turn(mind: Record, at: Int, old: Int) -> Int:
+    """Writes into `mind.turn` what every steering and roll in `games[at]` leaves each seat.
 
-    Args:
-        games: Positions; `games[at]` is before a walk.
-        at: Which one.
-        boards: Patches.
-        old: Those of `games[at]`.
-        weights: See `evaluation.value`.
-        spreads: See `evaluation.value`.
-        sheet: Scratch.
-        turn: float64 (3, 4, 4), by steering, roll - 1 and seat.
+    The game is before a walk; the axes are steering, roll - 1 and seat.
 
     Returns:
         The steering that is worth most to the walker.
     """
+    games, turn = mind.games, mind.turn
     state: Record = games[at]
     walker = np.int64(state.player)
     first, last = steerings_of(state)
@@ -67,9 +48,7 @@ def write_turn(
         for k in range(MAX_STEPS):
             games[at + 1] = state
             game.step(games[at + 1], steering, k + 1)
-            _write_walk(
-                games, at + 1, walker, boards, old, weights, spreads, sheet, turn[steering, k]
-            )
+            _write_walk(mind, at + 1, walker, old, turn[steering, k])
             worth += ROLL_CHANCE[k] * turn[steering, k, walker]
         if worth > most:
             best, most = steering, worth
@@ -77,70 +56,41 @@ def write_turn(
 
 
 @kernel
-def _write_walk(
-    games: NDArray[Any],
-    at: Int,
-    walker: Int,
-    boards: NDArray[Any],
-    old: Int,
-    weights: FloatArray,
-    spreads: FloatArray,
-    sheet: Record,
-    shares: FloatArray,
-) -> None:
+def _write_walk(mind: Record, at: Int, walker: Int, old: Int, shares: FloatArray) -> None:
     """Writes what `games[at]`, after a walk, leaves each seat once the walker has laid his rug."""
-    walked: Record = games[at]
+    walked: Record = mind.games[at]
     if walked.phase != LAY or walked.player != walker:
-        survey(walked, boards[old + 1])  # whoever went bankrupt owns no patches any more
-        keep_better(walked, boards[old + 1], walker, -np.inf, weights, spreads, sheet, shares)
+        survey(walked, mind.boards[old + 1])  # whoever went bankrupt owns no patches any more
+        _keep_better(walked, mind.boards[old + 1], walker, -np.inf, mind.sheet, shares)
         return
     legal = game.legal_placements(walked)
     most = -np.inf
     for placement in range(NUM_PLACEMENTS):
         if legal >> np.uint32(placement) & np.uint32(1):
             # The colour of his next rug is not drawn: no fact asks for the one of the last mover.
-            lay_rug(games, at, boards, old, placement, -1)
-            most = write_rug(
-                games, at + 1, walker, boards, old + 1, most, weights, spreads, sheet, shares
-            )
+            lay_rug(mind, at, old, placement, -1)
+            most = _write_rug(mind, at + 1, walker, old + 1, most, shares)
 
 
 @kernel
-def write_rug(
-    games: NDArray[Any],
-    at: Int,
-    mover: Int,
-    boards: NDArray[Any],
-    old: Int,
-    most: float,
-    weights: FloatArray,
-    spreads: FloatArray,
-    sheet: Record,
-    shares: FloatArray,
+def _write_rug(
+    mind: Record, at: Int, mover: Int, old: Int, most: float, shares: FloatArray
 ) -> float:
-    """`keep_better` for `games[at]`, in which `mover` has just laid and may have to steer yet."""
+    """`_keep_better` for `games[at]`, in which `mover` has just laid and may have to steer yet."""
+    games, board, sheet = mind.games, mind.boards[old], mind.sheet
     laid: Record = games[at]
     if is_inside_turn(laid):
         for steering in range(NUM_STEERINGS):
             games[at + 1] = laid
             game.step(games[at + 1], steering, -1)
-            most = keep_better(
-                games[at + 1], boards[old], mover, most, weights, spreads, sheet, shares
-            )
+            most = _keep_better(games[at + 1], board, mover, most, sheet, shares)
         return most
-    return keep_better(laid, boards[old], mover, most, weights, spreads, sheet, shares)
+    return _keep_better(laid, board, mover, most, sheet, shares)
 
 
 @kernel
-def keep_better(
-    state: Record,
-    board: Record,
-    mover: Int,
-    most: float,
-    weights: FloatArray,
-    spreads: FloatArray,
-    sheet: Record,
-    shares: FloatArray,
+def _keep_better(
+    state: Record, board: Record, mover: Int, most: float, sheet: Record, shares: FloatArray
 ) -> float:
     """Writes what a position between two turns is worth to each seat if `mover` gets over `most`.
 
@@ -149,9 +99,9 @@ def keep_better(
     Returns:
         The larger one of `most` and the worth to `mover`.
     """
-    worth = value(state, board, mover, weights, spreads, sheet)
+    worth = value(state, board, mover, sheet)
     if worth <= most:
         return most
     for seat in range(state.num_players):
-        shares[seat] = worth if seat == mover else share(state, seat, spreads, sheet)
+        shares[seat] = worth if seat == mover else share(state, seat, sheet)
     return worth

@@ -25,7 +25,7 @@ from marrakech_env.spec import MAX_PLAYERS, RuleSet
 from marrakech_env.state import LAY, OVER, STATE, STEER, STEER_AT_END, Int, Record, write_rules
 from marrakech_env.tables import NUM_PLACEMENTS
 
-from .rivals import EXPECTIMAX, GREEDY, SELF, Rivals, decide, new_rivals, value_rival_turn
+from .rivals import EXPECTIMAX, GREEDY, SELF, decide, new_rivals, value_rival_turn
 from .value_inputs import NOBODY, NUM_INPUTS, Real
 from .value_net import MAX_MARGIN, write_row
 from .value_search import copy_state, draw_chance, look_ahead, new_minds, value_between
@@ -149,7 +149,7 @@ def _play(
     epsilon: float,
     guests: float,
     siblings: float,
-    rivals: Rivals,
+    all_rivals: NDArray[np.void],
     inputs: NDArray[np.float32],
     seats: NDArray[np.int8],
     value: NDArray[np.float32],
@@ -163,6 +163,7 @@ def _play(
         How many rows the games have, and the first row of the siblings.
     """
     mind, table, state, trial = minds[0], tables[0], states[0], states[1]
+    rivals = all_rivals[0]
     turn = mind.turn
     row, free = 0, len(inputs)
     for i in range(len(clocks)):

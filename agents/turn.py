@@ -3,13 +3,12 @@
 To steer, the three steerings, the four rolls and every placement after each are tried; to lay,
 every placement.
 
-Legend: *games*, *boards* and *sheets* are scratch (`make_scratch`): positions one after the other,
-their patches, and the facts of the last one; `boards[0]` holds the patches of `games[0]`.
+Legend: *mind* is a record of `MIND`; `mind.boards[0]` holds the patches of `mind.games[0]`.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,6 +16,7 @@ from numpy.typing import NDArray
 from marrakech_env import game
 from marrakech_env.bitboards import lowest_cell
 from marrakech_env.compile import kernel
+from marrakech_env.spec import MAX_PLAYERS
 from marrakech_env.state import LAY, STATE, STEER, STEER_AT_END, WALK, Int, Record
 from marrakech_env.tables import FIRST_CELL, NUM_PLACEMENTS, SECOND_CELL
 
@@ -37,24 +37,38 @@ _ONE = np.uint64(1)
 FloatArray = NDArray[np.float64]
 
 
-def make_scratch() -> tuple[NDArray[Any], NDArray[Any], NDArray[Any], FloatArray]:
-    """What the kernels write on: games, patches, a sheet, and values of the 15 actions."""
-    return np.zeros(4, STATE), np.zeros(3, PATCHES), np.zeros(1, SHEET), np.zeros(NUM_ACTIONS)
+MIND: Final = np.dtype(
+    [
+        ("sheet", SHEET),  # the weights, and the facts of the last position valued
+        ("games", STATE, (7,)),  # positions one after the other
+        ("boards", PATCHES, (4,)),  # their patches
+        ("values", np.float64, (NUM_ACTIONS,)),  # of the actions
+        ("turn", np.float64, (NUM_STEERINGS, MAX_STEPS, MAX_PLAYERS)),  # see `second_turn`
+    ],
+    align=True,
+)
+"""The weights for a number of players, and scratch, in one record: records are passed for free."""
+
+
+def new_mind(weights: FloatArray, spreads: FloatArray) -> NDArray[np.void]:
+    """Scratch with weights: MIND (1,).
+
+    Args:
+        weights: float64 (P, `evaluation.MAX_TURNS` + 1, `evaluation.NUM_TERMS`), see
+            `evaluation.SHEET`.
+        spreads: float64 (`evaluation.MAX_TURNS` + 1,).
+    """
+    mind = np.zeros(1, MIND)
+    mind["sheet"]["weights"][0, : len(weights)] = weights
+    mind["sheet"]["spreads"][0] = spreads
+    return mind
 
 
 @kernel
-def decide(
-    state: Record,
-    weights: FloatArray,
-    spreads: FloatArray,
-    games: NDArray[Any],
-    boards: NDArray[Any],
-    sheets: NDArray[Any],
-    values: FloatArray,
-) -> Int:
+def decide(state: Record, mind: Record) -> Int:
     """The action of highest value after one full turn."""
-    fill_values(state, weights, spreads, games, boards, sheets, values)
-    return best_action(values)
+    fill_values(state, mind, mind.values)
+    return best_action(mind.values)
 
 
 @kernel
@@ -68,106 +82,71 @@ def best_action(values: FloatArray) -> Int:
 
 
 @kernel
-def fill_values(
-    state: Record,
-    weights: FloatArray,
-    spreads: FloatArray,
-    games: NDArray[Any],
-    boards: NDArray[Any],
-    sheets: NDArray[Any],
-    values: FloatArray,
-) -> None:
+def fill_values(state: Record, mind: Record, values: FloatArray) -> None:
     """Writes the value of every action into `values`, -inf for those that are not legal."""
     player = np.int64(state.player)
     for action in range(NUM_ACTIONS):
         values[action] = -np.inf
-    games[0] = state
+    mind.games[0] = state
     if state.phase == WALK:
         values[1] = 0.0
         return
-    survey(state, boards[0])
+    survey(state, mind.boards[0])
     if state.phase == LAY:
         legal = np.uint64(game.legal_placements(state))
         while legal:
             placement = lowest_cell(legal)
             legal &= legal - _ONE
-            values[3 + placement] = _placement_value(
-                games, 0, placement, player, boards, weights, spreads, sheets[0]
-            )
+            values[3 + placement] = _placement_value(mind, 0, placement, player)
     elif state.phase == STEER and state.flags & STEER_AT_END:
         for steering in range(NUM_STEERINGS):
-            values[steering] = _handover_value(
-                games, 0, steering, player, boards[0], weights, spreads, sheets[0]
-            )
+            values[steering] = _handover_value(mind, 0, steering, player, 0)
     elif state.phase == STEER:
         for steering in range(NUM_STEERINGS):
             values[steering] = 0.0
             for k in range(MAX_STEPS):
-                games[1] = state
-                game.step(games[1], steering, k + 1)
-                values[steering] += ROLL_CHANCE[k] * _landing_value(
-                    games, player, boards, weights, spreads, sheets[0]
-                )
+                mind.games[1] = state
+                game.step(mind.games[1], steering, k + 1)
+                values[steering] += ROLL_CHANCE[k] * _landing_value(mind, player)
 
 
 @kernel
-def _landing_value(
-    games: NDArray[Any],
-    player: Int,
-    boards: NDArray[Any],
-    weights: FloatArray,
-    spreads: FloatArray,
-    sheet: Record,
-) -> float:
+def _landing_value(mind: Record, player: Int) -> float:
     """The value of `games[1]` after the player's walk: the best placement if he may lay."""
-    state = games[1]
+    state, board = mind.games[1], mind.boards[1]
     if state.phase != LAY or state.player != player:
-        survey(state, boards[1])  # whoever went bankrupt owns no patches any more
-        return value(state, boards[1], player, weights, spreads, sheet)
+        survey(state, board)  # whoever went bankrupt owns no patches any more
+        return value(state, board, player, mind.sheet)
     best = -np.inf
     legal = np.uint64(game.legal_placements(state))
     while legal:
         placement = lowest_cell(legal)
         legal &= legal - _ONE
-        worth = _placement_value(games, 1, placement, player, boards, weights, spreads, sheet)
-        best = max(best, worth)
+        best = max(best, _placement_value(mind, 1, placement, player))
     return best
 
 
 @kernel
-def _placement_value(
-    games: NDArray[Any],
-    at: Int,
-    placement: Int,
-    player: Int,
-    boards: NDArray[Any],
-    weights: FloatArray,
-    spreads: FloatArray,
-    sheet: Record,
-) -> float:
+def _placement_value(mind: Record, at: Int, placement: Int, player: Int) -> float:
     """The value of laying in `games[at]`, whose patches are `boards[0]`."""
     # The colour of the next rug is not drawn: no fact asks for the one of who has just laid.
-    lay_rug(games, at, boards, 0, placement, -1)
-    after = games[at + 1]
+    lay_rug(mind, at, 0, placement, -1)
+    after = mind.games[at + 1]
     if after.phase == STEER and after.player == player and after.flags & STEER_AT_END:
         best = -np.inf
         for steering in range(NUM_STEERINGS):
-            worth = _handover_value(
-                games, at + 1, steering, player, boards[1], weights, spreads, sheet
-            )
-            best = max(best, worth)
+            best = max(best, _handover_value(mind, at + 1, steering, player, 1))
         return best
-    return value(after, boards[1], player, weights, spreads, sheet)
+    return value(after, mind.boards[1], player, mind.sheet)
 
 
 @kernel
-def lay_rug(
-    games: NDArray[Any], at: Int, boards: NDArray[Any], old: Int, placement: Int, colour: Int
-) -> None:
+def lay_rug(mind: Record, at: Int, old: Int, placement: Int, colour: Int) -> None:
     """Lays in `games[at]`, whose patches are `boards[old]`, into the next one of both.
 
     `colour` is the one that the mover's next rug will have, -1 for none.
     """
+    games, boards = mind.games, mind.boards
     heading = heading_of(games[at])
     games[at + 1] = games[at]
     game.step(games[at + 1], 3 + placement, colour)
@@ -177,17 +156,9 @@ def lay_rug(
 
 
 @kernel
-def _handover_value(
-    games: NDArray[Any],
-    at: Int,
-    steering: Int,
-    player: Int,
-    board: Record,
-    weights: FloatArray,
-    spreads: FloatArray,
-    sheet: Record,
-) -> float:
+def _handover_value(mind: Record, at: Int, steering: Int, player: Int, board: Int) -> float:
     """With `steering=end`: the value of turning Assam in `games[at]` for the next player."""
+    games = mind.games
     games[at + 1] = games[at]
     game.step(games[at + 1], steering, -1)
-    return value(games[at + 1], board, player, weights, spreads, sheet)
+    return value(games[at + 1], mind.boards[board], player, mind.sheet)

@@ -6,25 +6,24 @@ by the same estimate (`second_turn`). To lay, this is done for some placements a
 the mover's next rug may have; to steer, for some placements after each roll, with the likelier of
 the two colours. What is not looked at again keeps its distance below the worst that was.
 
-Legend: `B` games, `A` = 15 actions; scratch as in `turn` and `second_turn`, *turn* as there;
-*mover* who decides, *walker* who moves after him; `games[0]` is a position in which the mover is to
-lay (or with `steering=end` to steer), `boards[0]` are its patches.
+Legend: `B` games, `A` = 15 actions; *mind* as in `turn`; *mover* who decides, *walker* who moves
+after him; `games[0]` is a position in which the mover is to lay (or with `steering=end` to steer),
+`boards[0]` are its patches.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from marrakech_env import game
 from marrakech_env.compile import kernel
-from marrakech_env.spec import MAX_PLAYERS
-from marrakech_env.state import LAY, OVER, STATE, STEER, Int, Record, States
+from marrakech_env.state import LAY, OVER, STEER, Int, Record, States
 
-from .evaluation import SHEET, value
-from .patches import MAX_STEPS, NUM_STEERINGS, PATCHES, ROLL_CHANCE, survey
+from .evaluation import value
+from .patches import MAX_STEPS, NUM_STEERINGS, ROLL_CHANCE, survey
 from .second_turn import is_inside_turn, write_turn
 from .turn import NUM_ACTIONS, FloatArray, fill_values, lay_rug
 
@@ -39,36 +38,16 @@ EFFORT: Final = np.dtype(
     align=True,
 )
 """How much is looked at again, see `expectimax2.Effort`."""
+_WALKED: Final = 6  # place of a position after the mover's walk, beyond those that follow it
 _LOWEST: Final = -1e9  # below every worth, above the -inf of what is not legal
-
-
-def make_deep_scratch() -> tuple[
-    NDArray[Any], NDArray[Any], NDArray[Any], FloatArray, States, FloatArray
-]:
-    """What `fill_two_turns` writes on."""
-    return (
-        np.zeros(6, STATE),
-        np.zeros(4, PATCHES),
-        np.zeros(1, SHEET),
-        np.zeros(NUM_ACTIONS),
-        np.zeros(1, STATE),
-        np.zeros((NUM_STEERINGS, MAX_STEPS, MAX_PLAYERS)),
-    )
 
 
 @kernel
 def fill_two_turns(
     states: States,
     chosen: NDArray[np.int64],
-    weights: FloatArray,
-    spreads: FloatArray,
-    efforts: NDArray[Any],
-    games: NDArray[Any],
-    boards: NDArray[Any],
-    sheets: NDArray[Any],
-    rug_values: FloatArray,
-    walked: States,
-    turn: FloatArray,
+    minds: NDArray[np.void],
+    efforts: NDArray[np.void],
     values: FloatArray,
 ) -> None:
     """Writes the value of every action of the chosen games, -inf for those that are not legal.
@@ -76,50 +55,25 @@ def fill_two_turns(
     Args:
         states: STATE (B,).
         chosen: int64 (N,), which games.
-        weights: See `evaluation.value`.
-        spreads: See `evaluation.value`.
+        minds: MIND (1,).
         efforts: EFFORT (1,).
-        games: Scratch, as all up to `turn`.
-        boards: Scratch.
-        sheets: Scratch.
-        rug_values: Scratch.
-        walked: Scratch.
-        turn: Scratch.
         values: float64 (B, A), overwritten in the rows of the chosen games.
     """
-    effort = efforts[0]
+    mind, effort = minds[0], efforts[0]
     for i in chosen:
         state = states[i]
-        fill_values(state, weights, spreads, games, boards, sheets, values[i])
+        fill_values(state, mind, values[i])
         if is_inside_turn(state):
-            games[0] = state
-            width, gap = effort.placements, effort.placement_gap
-            _look_again(
-                games, width, gap, True, boards, weights, spreads, sheets[0], turn, values[i]
-            )
+            mind.games[0] = state
+            _look_again(mind, effort.placements, effort.placement_gap, True, values[i])
         elif state.phase == STEER:
-            _look_at_steerings(
-                state, effort, games, boards, weights, spreads, sheets, rug_values, walked, turn,
-                values[i],
-            )  # fmt: skip
+            _look_at_steerings(state, mind, effort, values[i])
 
 
 @kernel
-def _look_at_steerings(
-    state: Record,
-    effort: Record,
-    games: NDArray[Any],
-    boards: NDArray[Any],
-    weights: FloatArray,
-    spreads: FloatArray,
-    sheets: NDArray[Any],
-    rug_values: FloatArray,
-    walked: States,
-    turn: FloatArray,
-    values: FloatArray,
-) -> None:
+def _look_at_steerings(state: Record, mind: Record, effort: Record, values: FloatArray) -> None:
     """Corrects the values of the steerings, those close to the best one by looking at them."""
-    player = np.int64(state.player)
+    player, walked = np.int64(state.player), mind.games[_WALKED]
     floor = values.max() - effort.steering_gap
     looked, lowest, correction = np.uint32(0), np.inf, 0.0
     for steering in range(NUM_STEERINGS):
@@ -127,21 +81,16 @@ def _look_at_steerings(
             continue
         worth = 0.0
         for k in range(MAX_STEPS):
-            walked[0] = state
-            game.step(walked[0], steering, k + 1)
-            games[0] = walked[0]
-            if walked[0].phase == LAY and walked[0].player == player:
-                fill_values(walked[0], weights, spreads, games, boards, sheets, rug_values)
-                width, gap = effort.rugs, effort.rug_gap
-                _look_again(
-                    games, width, gap, False, boards, weights, spreads, sheets[0], turn, rug_values
-                )
-                after = rug_values.max()
+            mind.games[_WALKED] = state
+            game.step(walked, steering, k + 1)
+            mind.games[0] = walked
+            if walked.phase == LAY and walked.player == player:
+                fill_values(walked, mind, mind.values)
+                _look_again(mind, effort.rugs, effort.rug_gap, False, mind.values)
+                after = mind.values.max()
             else:
-                survey(walked[0], boards[0])
-                after = _value_after_turn(
-                    games, 0, boards, 0, player, weights, spreads, sheets[0], turn
-                )
+                survey(walked, mind.boards[0])
+                after = _value_after_turn(mind, 0, 0, player)
             worth += ROLL_CHANCE[k] * after
         looked |= np.uint32(1) << np.uint32(steering)
         correction = worth - values[steering]
@@ -151,24 +100,13 @@ def _look_at_steerings(
 
 
 @kernel
-def _look_again(
-    games: NDArray[Any],
-    width: Int,
-    gap: float,
-    both: bool,
-    boards: NDArray[Any],
-    weights: FloatArray,
-    spreads: FloatArray,
-    sheet: Record,
-    turn: FloatArray,
-    values: FloatArray,
-) -> None:
+def _look_again(mind: Record, width: Int, gap: float, both: bool, values: FloatArray) -> None:
     """Corrects the values of the actions in `games[0]`, the best ones by looking at them.
 
     `width` and `gap` tell how many at most and how close to the best one; `both` whether both
     colours of the mover's next rug are tried.
     """
-    survey(games[0], boards[0])
+    survey(mind.games[0], mind.boards[0])
     floor = max(values.max() - gap, _LOWEST)
     looked, lowest, correction = np.uint32(0), np.inf, 0.0
     for _ in range(width):
@@ -179,7 +117,7 @@ def _look_again(
                 top = action
         if top < 0:
             break
-        worth = _worth_after_turn(games, top, both, boards, weights, spreads, sheet, turn)
+        worth = _worth_after_turn(mind, top, both)
         looked |= np.uint32(1) << np.uint32(top)
         correction = worth - values[top]
         lowest = min(lowest, worth)
@@ -196,83 +134,52 @@ def _settle(values: FloatArray, looked: Int, correction: float, lowest: float) -
 
 
 @kernel
-def _worth_after_turn(
-    games: NDArray[Any],
-    action: Int,
-    both: bool,
-    boards: NDArray[Any],
-    weights: FloatArray,
-    spreads: FloatArray,
-    sheet: Record,
-    turn: FloatArray,
-) -> float:
+def _worth_after_turn(mind: Record, action: Int, both: bool) -> float:
     """What an action in `games[0]` is worth to the mover after the next player's turn."""
+    games = mind.games
     player = np.int64(games[0].player)
     if games[0].phase == STEER:
         games[1] = games[0]
         game.step(games[1], action, -1)
-        return _value_after_turn(games, 1, boards, 0, player, weights, spreads, sheet, turn)
+        return _value_after_turn(mind, 1, 0, player)
     lower, upper = game.next_colour_weights(games[0])
     if lower + upper == 0:
-        return _worth_of_rug(games, action, -1, boards, weights, spreads, sheet, turn)
+        return _worth_of_rug(mind, action, -1)
     if not both:
         lower, upper = (0, 1) if upper > lower else (1, 0)
     worth = 0.0
     for k in range(2):
         weight = upper if k else lower
         if weight > 0:
-            colour = 2 * player + k
-            worth += (
-                weight
-                / (lower + upper)
-                * _worth_of_rug(games, action, colour, boards, weights, spreads, sheet, turn)
-            )
+            chance = weight / (lower + upper)
+            worth += chance * _worth_of_rug(mind, action, 2 * player + k)
     return worth
 
 
 @kernel
-def _worth_of_rug(
-    games: NDArray[Any],
-    action: Int,
-    colour: Int,
-    boards: NDArray[Any],
-    weights: FloatArray,
-    spreads: FloatArray,
-    sheet: Record,
-    turn: FloatArray,
-) -> float:
+def _worth_of_rug(mind: Record, action: Int, colour: Int) -> float:
     """`_worth_after_turn` of a placement where the mover's next rug has a known colour."""
+    games = mind.games
     player = np.int64(games[0].player)
-    lay_rug(games, 0, boards, 0, action - 3, colour)
+    lay_rug(mind, 0, 0, action - 3, colour)
     if not is_inside_turn(games[1]):
-        return _value_after_turn(games, 1, boards, 1, player, weights, spreads, sheet, turn)
+        return _value_after_turn(mind, 1, 1, player)
     worth = -np.inf
     for steering in range(NUM_STEERINGS):
         games[2] = games[1]
         game.step(games[2], steering, -1)
-        after = _value_after_turn(games, 2, boards, 1, player, weights, spreads, sheet, turn)
-        worth = max(worth, after)
+        worth = max(worth, _value_after_turn(mind, 2, 1, player))
     return worth
 
 
 @kernel
-def _value_after_turn(
-    games: NDArray[Any],
-    at: Int,
-    boards: NDArray[Any],
-    old: Int,
-    player: Int,
-    weights: FloatArray,
-    spreads: FloatArray,
-    sheet: Record,
-    turn: FloatArray,
-) -> float:
+def _value_after_turn(mind: Record, at: Int, old: Int, player: Int) -> float:
     """What `games[at]`, between two turns, is worth to a player after the walker's turn."""
-    state: Record = games[at]
+    state: Record = mind.games[at]
     if state.phase == OVER:
-        return value(state, boards[old], player, weights, spreads, sheet)
-    steering = write_turn(games, at, boards, old, weights, spreads, sheet, turn)
+        return value(state, mind.boards[old], player, mind.sheet)
+    steering = write_turn(mind, at, old)
     worth = 0.0
     for k in range(MAX_STEPS):
-        worth += ROLL_CHANCE[k] * turn[steering, k, player]
+        worth += ROLL_CHANCE[k] * mind.turn[steering, k, player]
     return worth

@@ -171,7 +171,7 @@ WORK: Final = np.dtype(
         ("visible", np.uint64, (NUM_COLOURS,)),  # bitboards of the board as looked at
         ("free_east", np.uint64),  # cells where a rug may lie on this and the one to the east
         ("free_south", np.uint64),  # the same to the south
-        ("swings", np.uint64, (6,)),  # rugs that swing 4, 3 and 2 squares: east, south
+        ("swings", np.uint64, (4, 2)),  # see `bitboards.find_swings`
         ("straight_on", np.int64),  # whether the next walk is not steered
         ("reply_colour", np.int64),  # colour of the next rug of slot 1
         ("follower", np.int64),  # slot that walks after slot 1, or NOBODY

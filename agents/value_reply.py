@@ -16,10 +16,11 @@ from typing import Final
 import numpy as np
 
 from marrakech_env import game
-from marrakech_env.bitboards import lowest_cell
+from marrakech_env.bitboards import find_swings, largest_swing, lowest_cell
 from marrakech_env.compile import kernel
 from marrakech_env.spec import BOARD_SIZE, MAX_PLAYERS, NUM_CELLS, NUM_COLOURS
 from marrakech_env.state import Bits, Int, Record
+from marrakech_env.tables import BESIDE, CORNERS, EDGES, NEAR
 
 from .value_inputs import (
     CHANCE,
@@ -33,7 +34,7 @@ from .value_inputs import (
     SHAPE,
     Real,
 )
-from .walks import BESIDE, NEAR, RUIN_COST, WANT_CUT, WANT_GROWTH, WANT_SECOND, WANT_SWING
+from .walks import RUIN_COST, WANT_CUT, WANT_GROWTH, WANT_SECOND, WANT_SWING
 
 _RUIN_COST: Final = np.float32(RUIN_COST)
 _WANT_SECOND, _WANT_SWING = np.float32(WANT_SECOND), np.float32(WANT_SWING)
@@ -59,17 +60,6 @@ _SCALE: Final = np.concatenate(
 
 _ONE, _ROW = np.uint64(1), np.uint64(BOARD_SIZE)
 _TENTH, _HALF, _FIFTH = np.float32(0.1), np.float32(0.5), np.float32(0.2)
-_ALL = np.uint64((1 << NUM_CELLS) - 1)
-
-
-def _cells(columns: range, rows: range) -> np.uint64:
-    return np.uint64(sum(1 << (BOARD_SIZE * y + x) for x in columns for y in rows))
-
-
-_LAST: Final = BOARD_SIZE - 1
-_INNER = _cells(range(1, _LAST), range(1, _LAST))
-_EDGES = _ALL & ~_INNER
-_CORNERS = _cells(range(0, BOARD_SIZE, _LAST), range(0, BOARD_SIZE, _LAST))
 
 
 @kernel
@@ -88,7 +78,7 @@ def write_replies(work: Record, tables: Record) -> None:
         elif slot != NOBODY:
             theirs |= work.visible[colour]
     follower = work.follower
-    _find_swings(work, own, theirs)
+    find_swings(own, theirs, work.free_east, work.free_south, work.swings)
     if follower != NOBODY:
         _write_bills(work, follower)
     for k in range(NUM_STEERINGS):
@@ -133,8 +123,8 @@ def _write_shape(work: Record) -> None:
         work.visible[colour] = visible
         if work.slot_of_colour[colour] != NOBODY:
             slot = work.colour_slot[colour]
-            x[SHAPE + slot] = np.float32(game.popcount(visible & _EDGES)) * _TENTH
-            x[SHAPE + 4 + slot] = np.float32(game.popcount(visible & _CORNERS)) * _HALF
+            x[SHAPE + slot] = np.float32(game.popcount(visible & EDGES)) * _TENTH
+            x[SHAPE + 4 + slot] = np.float32(game.popcount(visible & CORNERS)) * _HALF
             x[SHAPE + 8 + slot] = np.float32(game.popcount(visible & (east | south))) * _FIFTH
 
 
@@ -162,7 +152,7 @@ def _add_landing(
         facts[_INCOME + slot] += chance * toll
         if size > money:
             facts[_RUIN] += chance
-    facts[_SWING] += chance * _swing(work, cell)
+    facts[_SWING] += chance * np.float32(max(1, largest_swing(cell, work.swings)))
     near = NEAR[cell] & work.visible[work.reply_colour]
     most = np.float32(0)
     while near:
@@ -214,31 +204,3 @@ def _add_second(work: Record, tables: Record, heading: Int, chance: Real, facts:
             facts[_SECOND_INCOME + slot] += toll
             if now.size[cell] > money:
                 facts[_SECOND_RUIN] += part
-
-
-@kernel
-def _find_swings(work: Record, own: Bits, theirs: Bits) -> None:
-    """Writes the west and north halves of all rugs that would swing 4, 3 and 2 squares.
-
-    Half a rug on a rival's square counts 2, on an empty or neutral one 1, on an own one 0.
-    """
-    free = _ALL & ~(own | theirs)
-    east, south, swings = work.free_east, work.free_south, work.swings
-    swings[0] = east & theirs & theirs >> _ONE
-    swings[1] = south & theirs & theirs >> _ROW
-    swings[2] = east & (theirs & free >> _ONE | free & theirs >> _ONE)
-    swings[3] = south & (theirs & free >> _ROW | free & theirs >> _ROW)
-    swings[4] = east & (theirs & own >> _ONE | own & theirs >> _ONE | free & free >> _ONE)
-    swings[5] = south & (theirs & own >> _ROW | own & theirs >> _ROW | free & free >> _ROW)
-
-
-@kernel
-def _swing(work: Record, cell: Int) -> Real:
-    """Squares won plus squares taken by the best rug that can be laid from a cell, 1 to 4."""
-    here, beside, swings = _ONE << cell, BESIDE[cell], work.swings
-    not_east, not_south = ~(here | here >> _ONE), ~(here | here >> _ROW)
-    for k in range(3):
-        east, south = swings[2 * k] & not_east, swings[2 * k + 1] & not_south
-        if (east | east << _ONE | south | south << _ROW) & beside:
-            return np.float32(4 - k)
-    return np.float32(1)

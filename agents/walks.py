@@ -9,19 +9,17 @@ dirhams; a heading is 4*cell + facing.
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from typing import Final
 
 import numpy as np
-from numpy.typing import NDArray
 
 from marrakech_env import game
-from marrakech_env.bitboards import lowest_cell
+from marrakech_env.bitboards import board_of_others, find_swings, largest_swing, lowest_cell
 from marrakech_env.compile import kernel
 from marrakech_env.regions import WAYS
 from marrakech_env.spec import BOARD_SIZE, DIE, NUM_CELLS
 from marrakech_env.state import STEER_AT_END, Bits, Int, Record
-from marrakech_env.tables import RUGS_AROUND
+from marrakech_env.tables import BESIDE, NEAR
 
 from .patches import (
     LANDINGS,
@@ -48,27 +46,6 @@ _ONE, _ROW = np.uint64(1), np.uint64(BOARD_SIZE)
 _MOST: Final = NUM_CELLS + RUIN_COST
 _CHOICE, _HIGH = 16, 24
 _INCOME: Final = (1 << _CHOICE) - 1
-_ALL_CELLS = np.uint64((1 << NUM_CELLS) - 1)
-
-
-def cells_where(chosen: Callable[[int, int], bool]) -> np.uint64:
-    """The bitboard of the cells (x, y) that are chosen."""
-    squares = (divmod(cell, BOARD_SIZE)[::-1] for cell in range(NUM_CELLS))
-    return np.uint64(sum(1 << c for c, (x, y) in enumerate(squares) if chosen(x, y)))
-
-
-def _around(distance: int) -> NDArray[np.uint64]:
-    """For each cell, the bitboard of those at most `distance` steps away, itself left out."""
-    squares = (divmod(cell, BOARD_SIZE)[::-1] for cell in range(NUM_CELLS))
-
-    def around(cx: int, cy: int) -> np.uint64:
-        return cells_where(lambda x, y: 0 < abs(x - cx) + abs(y - cy) <= distance)
-
-    return np.array([around(*square) for square in squares], np.uint64)
-
-
-BESIDE: Final = _around(1)
-NEAR: Final = _around(2)
 _ENDS = LANDINGS >> 2
 """uint8 (196, 3, 4): the cell of each landing."""
 _NEAR_LANDINGS = NEAR[_ENDS]
@@ -107,16 +84,6 @@ def fill_bills(state: Record, board: Record, payer: Int, creditor: Int, sheet: R
 
 
 @kernel
-def others_board(state: Record, player: Int) -> Bits:
-    """The visible squares of all other players in the game."""
-    squares = np.uint64(0)
-    for other in range(state.num_players):
-        if other != player and not state.eliminated[other]:
-            squares |= game.board_of(state, other)
-    return squares
-
-
-@kernel
 def likely_steering(state: Record, board: Record, sheet: Record) -> tuple[int, int]:
     """How the walker is likely to steer, and which steering costs him the least toll.
 
@@ -150,10 +117,10 @@ def _look_at_landings(
 ) -> None:
     """Writes what the walker thinks of every landing after the steerings `first` to `last` - 1."""
     walker, follower = np.int64(state.player), follower_of(state)
-    own, theirs = game.board_of(state, walker), others_board(state, walker)
+    own, theirs = game.board_of(state, walker), board_of_others(state, walker)
     if follower != NOBODY:
         fill_bills(state, board, follower, walker, sheet)
-    fill_swings(state, own, theirs, sheet)
+    find_swings(own, theirs, ~state.links_east, ~state.links_south, sheet.swings)
     for cell in range(NUM_CELLS):
         sheet.rival_sizes[cell] = np.int16(0) if board.owner[cell] == walker else board.size[cell]
     for steering in range(first, last):
@@ -162,7 +129,7 @@ def _look_at_landings(
             for side in range(4):
                 cut = max(cut, np.int64(sheet.rival_sizes[_NEIGHBOURS[landing >> 2, side]]))
             sheet.cut[steering, k] = cut
-            sheet.swing[steering, k] = swing(landing >> 2, sheet)
+            sheet.swing[steering, k] = max(1, largest_swing(landing >> 2, sheet.swings))
             sheet.growth[steering, k] = 0
             sheet.income[steering, k] = 0.0
             if follower != NOBODY:
@@ -201,33 +168,4 @@ def largest_patch(board: Record, squares: Bits) -> Int:
         cell = lowest_cell(squares)
         most = max(most, np.int64(board.size[cell]))
         squares &= ~board.patch[cell] & (squares - _ONE)
-    return most
-
-
-@kernel
-def fill_swings(state: Record, own: Bits, theirs: Bits, sheet: Record) -> None:
-    """Writes which rugs shift at least 2, 3 and 4 squares: their west halves, their north halves.
-
-    Half a rug on a rival's square counts 2, on an empty or neutral one 1, on an own one 0; the two
-    halves of one rug are never covered together (rule 8).
-    """
-    free = _ALL_CELLS & ~(own | theirs)
-    for way in range(2):
-        step = _ROW if way else _ONE
-        may_lie = ~state.links_south if way else ~state.links_east
-        four = may_lie & theirs & theirs >> step
-        three = may_lie & (theirs & free >> step | free & theirs >> step)
-        two = may_lie & (theirs & own >> step | own & theirs >> step | free & free >> step)
-        sheet.swings[2, way] = four
-        sheet.swings[1, way] = four | three
-        sheet.swings[0, way] = four | three | two
-
-
-@kernel
-def swing(cell: Int, sheet: Record) -> Int:
-    """Squares won plus squares taken by the best rug that can be laid from a cell, 1 to 4."""
-    most: Int = 1
-    for least in range(len(sheet.swings)):
-        west = sheet.swings[least, 0] & RUGS_AROUND[cell, 0]
-        most += (west | sheet.swings[least, 1] & RUGS_AROUND[cell, 1]) != 0
     return most

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from marrakech_env import game
 from marrakech_env.bills import bill_of, bill_of_walk, due_of, find_bills, total_and_cheapest
-from marrakech_env.bitboards import lowest_cell
+from marrakech_env.bitboards import board_of_others, find_swings, largest_swing, lowest_cell
 from marrakech_env.compile import kernel
 from marrakech_env.features import FEATURES, LOW_MONEY, LOW_TURNS, MAX_LATE_MARGIN, WINDOW
 from marrakech_env.regions import (
@@ -42,13 +42,13 @@ from marrakech_env.regions import (
 )
 from marrakech_env.schema import factor_table, offset_table
 from marrakech_env.spec import BOARD_SIZE, NUM_CELLS
-from marrakech_env.state import COVER_OWN, LAY, OVER, STEER, WALK, Bits, Int, Record, States
+from marrakech_env.state import COVER_OWN, LAY, OVER, STEER, WALK, Int, Record, States
 from marrakech_env.tables import (
     DX,
     DY,
+    NEAR,
     NUM_HEADINGS,
     NUM_PLACEMENTS,
-    RUGS_AROUND,
     on_board,
 )
 from marrakech_env.tables import WALK as WALK_TABLE
@@ -81,19 +81,9 @@ def _cells_around(heading: int, steps: list[tuple[int, int]]) -> list[int]:
 
 _REACH = range(-(WINDOW // 2), WINDOW // 2 + 1)
 _SQUARE: Final = [(row, column) for row in _REACH for column in _REACH]
-_DIAMOND: Final = [(row, column) for row, column in _SQUARE if 1 <= abs(row) + abs(column) <= 2]
 _WINDOW = np.array([_cells_around(h, _SQUARE) for h in range(NUM_HEADINGS)], np.uint64)
 """uint64 (196, 25): the cells of the window, row by row as Assam sees it."""
 _OUTSIDE = (_WINDOW == NOWHERE).astype(np.float32)
-
-
-def _board_around(cell: int, steps: list[tuple[int, int]]) -> int:
-    return sum(1 << c for c in _cells_around(4 * cell, steps) if c != NOWHERE)
-
-
-_NEAR = np.array([_board_around(c, _DIAMOND) for c in range(NUM_CELLS)], np.uint64)
-"""uint64 (49,): bitboards of the cells at most two steps from a cell, which a rug laid there can
-cover."""
 
 _OFFSETS, _FACTORS = offset_table(FEATURES), factor_table(FEATURES)
 _FACES = len(WAYS)
@@ -235,8 +225,11 @@ def _write_steerings(state: Record, observer: Int, work: Record, row: Row, to: O
     """What follows from each steering: `steer_...`."""
     walker, before = work.walkers[0], work.before
     find_bills(state, observer, work.walkers[1], work)
-    own, others = game.board_of(state, observer), _board_of_others(state, observer)
-    _find_shifts(state, own, others, work)
+    own, others = game.board_of(state, observer), board_of_others(state, observer)
+    # Where the rules let a player cover both halves of an own rug, its link is no obstacle.
+    spare = own if state.flags & COVER_OWN else np.uint64(0)
+    east, south = ~(state.links_east & ~spare), ~(state.links_south & ~spare)
+    find_swings(own, others, east, south, work.swings)
     find_near(work)
     for steering in range(NUM_STEERINGS):
         row[to.steer_income + steering] = amount(before, OWN, steering)
@@ -257,8 +250,8 @@ def _write_steerings(state: Record, observer: Int, work: Record, row: Row, to: O
             follows_best += ways_here * cheapest
             near_own += ways_here * np.int32(work.most[SPOT[cell]])
             near_others -= ways_here * np.int32(work.least[SPOT[cell]])
-            near_squares += ways_here * game.popcount(others & _NEAR[cell])
-            shift += ways_here * _largest_shift(work, cell)
+            near_squares += ways_here * game.popcount(others & NEAR[cell])
+            shift += ways_here * largest_swing(cell, work.swings)
         row[to.steer_next + steering] = np.float32(follows) / (_SIXTHS * _EIGHTEENTHS)
         row[to.steer_next_best + steering] = np.float32(follows_best) / (_SIXTHS * _SIXTHS)
         row[to.steer_near_own + steering] = np.float32(near_own) / _SIXTHS
@@ -269,45 +262,6 @@ def _write_steerings(state: Record, observer: Int, work: Record, row: Row, to: O
         mean = (row[first] + row[first + 1] + row[first + 2]) / np.float32(NUM_STEERINGS)
         for steering in range(NUM_STEERINGS):
             row[first + steering] -= mean
-
-
-@kernel
-def _board_of_others(state: Record, observer: Int) -> Bits:
-    """The bitboard of all squares of other seats still in the game."""
-    board = np.uint64(0)
-    for seat in range(state.num_players):
-        if seat != observer and not state.eliminated[seat]:
-            board |= game.board_of(state, seat)
-    return board
-
-
-@kernel
-def _find_shifts(state: Record, own: Bits, others: Bits, work: Record) -> None:
-    """Writes which rugs shift at least 1, 2, 3 and 4, counted as `steer_shift` says.
-
-    A square of others counts 2, one of nobody 1. Bitboards of all rugs at once, so that the best of
-    twelve rugs at each of twelve ends takes a few operations.
-    """
-    spare = state.flags & COVER_OWN
-    for way in range(2):
-        links, step = (state.links_south, _ROW) if way else (state.links_east, _ONE)
-        may_lie = ~(links & ~own if spare else links)
-        one, two = ~own, ~own >> step
-        one_of_others, two_of_others = others, others >> step
-        work.shifts[0, way] = may_lie & (one | two)
-        work.shifts[1, way] = may_lie & (one & two | one_of_others | two_of_others)
-        work.shifts[2, way] = may_lie & (one & two_of_others | one_of_others & two)
-        work.shifts[3, way] = may_lie & one_of_others & two_of_others
-
-
-@kernel
-def _largest_shift(work: Record, cell: Int) -> Int:
-    """The most that a legal rug around a cell shifts, after `_find_shifts`."""
-    most: Int = 0
-    for least in range(work.shifts.shape[0]):
-        east_west = work.shifts[least, 0] & RUGS_AROUND[cell, 0]
-        most += (east_west | work.shifts[least, 1] & RUGS_AROUND[cell, 1]) != 0
-    return most
 
 
 @kernel
@@ -323,7 +277,7 @@ def _write_placements(
     """What follows from each placement: `lay_...`."""
     legal = np.uint64(game.legal_placements(state))
     count = np.float32(game.popcount(legal))
-    own, others = game.board_of(state, observer), _board_of_others(state, observer)
+    own, others = game.board_of(state, observer), board_of_others(state, observer)
     after = work.after
     for k in range(1, state.num_players):
         seat = seat_after(state, observer, k)

@@ -59,7 +59,7 @@ WORK: Final = np.dtype(
         ("padded", np.int8, (_PADDED,)),  # size of each square, on a board with a margin
         ("most", np.int8, (_SPREAD,)),  # see `find_near`
         ("least", np.int8, (_SPREAD,)),
-        ("shifts", np.uint64, (4, 2)),  # see `_find_shifts` of `feature_kernels`
+        ("swings", np.uint64, (4, 2)),  # see `bitboards.find_swings`
         ("region_of", np.uint8, (NUM_CELLS,)),  # region of each square, or NO_REGION
         # Of each region, with a place more for one that may be missing:
         ("bits", np.uint64, (NUM_CELLS + 1,)),  # bitboard

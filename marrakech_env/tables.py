@@ -15,6 +15,7 @@ and a *placement* 0..11 is `action - 3 = 3*side + turn`, as Assam sees it; `acti
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any, Final, TypeVar
 
 import numpy as np
@@ -39,6 +40,22 @@ def _frozen(table: _Table) -> _Table:
 def on_board(x: int, y: int) -> bool:
     """Whether a square lies on the board."""
     return 0 <= x < BOARD_SIZE and 0 <= y < BOARD_SIZE
+
+
+def cells_where(chosen: Callable[[int, int], bool]) -> np.uint64:
+    """The bitboard of the cells (x, y) that are chosen."""
+    squares = (divmod(cell, BOARD_SIZE)[::-1] for cell in range(NUM_CELLS))
+    return np.uint64(sum(1 << c for c, (x, y) in enumerate(squares) if chosen(x, y)))
+
+
+def _build_around(distance: int) -> NDArray[np.uint64]:
+    """For each cell, the bitboard of those at most `distance` steps away, itself left out."""
+    squares = (divmod(cell, BOARD_SIZE)[::-1] for cell in range(NUM_CELLS))
+
+    def around(cx: int, cy: int) -> np.uint64:
+        return cells_where(lambda x, y: 0 < abs(x - cx) + abs(y - cy) <= distance)
+
+    return np.array([around(*square) for square in squares], np.uint64)
 
 
 def walk_one(x: int, y: int, facing: int) -> tuple[int, int, int]:
@@ -90,6 +107,17 @@ def _build_placements() -> tuple[NDArray[np.int8], NDArray[np.int8]]:
                 second[heading, placement] = BOARD_SIZE * y2 + x2
     return first, second
 
+
+_LAST: Final = BOARD_SIZE - 1
+EDGES: Final = cells_where(lambda x, y: x in (0, _LAST) or y in (0, _LAST))
+"""Bitboard of the squares on the edge of the board."""
+CORNERS: Final = cells_where(lambda x, y: x in (0, _LAST) and y in (0, _LAST))
+"""Bitboard of the squares in its corners."""
+BESIDE: Final = _frozen(_build_around(1))
+"""uint64 (49,): bitboards of the cells beside a cell."""
+NEAR: Final = _frozen(_build_around(2))
+"""uint64 (49,): bitboards of the cells at most two steps from a cell, itself left out: what a rug
+that is laid with Assam there can cover."""
 
 WALK: Final = _frozen(_build_walk())
 """uint8 (5, 196): heading after walking 0..4 squares from a heading."""

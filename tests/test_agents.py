@@ -6,10 +6,10 @@ import numpy as np
 import pytest
 
 from marrakech_agents.evaluation import value
-from marrakech_agents.expectimax import WEIGHTS_FILE, ExpectimaxAgent, read_weights
+from marrakech_agents.expectimax import WEIGHTS_FILE, ExpectimaxAgent
 from marrakech_agents.fit import ROW, targets
 from marrakech_agents.patches import PATCHES, ROLL_CHANCE, relay, survey
-from marrakech_agents.turn import fill_values, make_scratch
+from marrakech_agents.turn import fill_values
 from marrakech_agents.walks import likely_steering
 from marrakech_env import arena, game
 from marrakech_env.agent import load_agent
@@ -165,13 +165,13 @@ def test_analysis_agrees_with_the_decision():
     assert (batch.states["phase"] != LAY).any()
 
 
-def slow_value_after_reply(before, action, weights):
+def slow_value_after_reply(before, action, sheet):
     """What a placement is worth to its player after the rival's turn, every board surveyed anew."""
-    board, sheet = np.zeros(1, PATCHES)[0], make_scratch()[2][0]
+    board = np.zeros(1, PATCHES)[0]
 
     def worth(state, seat):
         survey(state, board)
-        return value(state, board, seat, *weights, sheet)
+        return value(state, board, seat, sheet)
 
     def stepped(state, action, outcome):
         after = np.array([state])
@@ -196,19 +196,18 @@ def slow_value_after_reply(before, action, weights):
 
 def test_with_two_players_the_best_two_placements_are_valued_after_the_reply():
     agent, batch = ExpectimaxAgent(), Batch(4, seed=6)
-    weights = read_weights(json.loads(WEIGHTS_FILE.read_text()), "")[2]
+    mind, values = agent.mind_for(2)[0], np.zeros(15)
     changed = 0
     for _ in range(40):
         actions = agent.act(batch.states, np.random.default_rng(0))
         for state, action in zip(batch.states, actions, strict=True):
             if state["phase"] == LAY:
-                scratch = make_scratch()
-                fill_values(state, *weights, *scratch)
-                order = np.argsort(-scratch[-1], kind="stable").tolist()
+                fill_values(state, mind, values)
+                order = np.argsort(-values, kind="stable").tolist()
                 looked = {row.action: row.worth for row in agent.analyse(state)}
                 best, rest = order[:2], [looked[k] for k in order[2:] if k in looked]
                 for placement in best:
-                    expected = slow_value_after_reply(state, placement, weights)
+                    expected = slow_value_after_reply(state, placement, mind["sheet"])
                     assert looked[placement] == pytest.approx(expected, abs=1e-9)
                 assert action in best
                 assert rest == sorted(rest, reverse=True)

@@ -11,7 +11,6 @@ from marrakech_agents.mcts import EXPLORATION, MctsAgent
 from marrakech_agents.models import WEIGHTS
 from marrakech_agents.patches import PATCHES, ROLL_CHANCE, survey
 from marrakech_agents.tree import NO_NODE, new_tree, search
-from marrakech_agents.turn import make_scratch
 from marrakech_agents.value import ONE_TURN, ValueAgent, load_model
 from marrakech_agents.value_search import new_minds
 from marrakech_agents.value_tables import TABLE
@@ -63,9 +62,9 @@ def test_the_names_lead_to_them():
     assert (load_agent("mcts").version, load_agent("champion").version) == (4, 3)
 
 
-def slow_two_turns(state, action, player, tables):
+def slow_two_turns(state, action, player, sheet):
     """What an action is worth to a player after it and the whole turn of who moves then."""
-    board, sheet = np.zeros(1, PATCHES)[0], make_scratch()[2][0]
+    board = np.zeros(1, PATCHES)[0]
 
     def stepped(before, action, outcome):
         after = np.array([before])
@@ -74,7 +73,7 @@ def slow_two_turns(state, action, player, tables):
 
     def worth(after, seat):
         survey(after, board)
-        return value(after, board, seat, *tables, sheet)
+        return value(after, board, seat, sheet)
 
     def legal(before):
         return [k for k in range(15) if game.legal_actions(before) >> k & 1]
@@ -103,14 +102,14 @@ def slow_two_turns(state, action, player, tables):
 
 @pytest.mark.parametrize(("players", "money"), [(2, 30), (3, 30), (4, 4)])
 def test_placements_are_valued_after_the_whole_turn_of_the_next_player(players, money):
-    tables = ExpectimaxAgent().weights_for(players)
+    sheet = ExpectimaxAgent().mind_for(players)[0]["sheet"]
     agent = Expectimax2Agent(effort=WIDE)
     picked = states_on_the_way(
         players, f"official;money={money}", 3, 5, lambda states: states["phase"] == LAY
     )
     for state in picked[[20, 60]]:
         for row in agent.analyse(state)[::3]:
-            expected = slow_two_turns(state, row.action, int(state["player"]), tables)
+            expected = slow_two_turns(state, row.action, int(state["player"]), sheet)
             assert row.worth == pytest.approx(expected, abs=1e-9)
 
 
