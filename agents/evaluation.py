@@ -73,9 +73,8 @@ MAX_TURNS: Final = 48
 
 SHEET: Final = np.dtype(
     [
-        # What was fitted for a number of players.
-        ("weights", np.float64, (MAX_PLAYERS, MAX_TURNS + 1, NUM_TERMS)),  # by turns since a
-        # player moved and turns left
+        # What was fitted for a number of players. By turns since a player moved, and turns left:
+        ("weights", np.float64, (MAX_PLAYERS, MAX_TURNS + 1, NUM_TERMS)),
         ("spreads", np.float64, (MAX_TURNS + 1,)),  # width of the softmax, by turns left
         # What is found out about a position.
         ("facts", np.float64, (MAX_PLAYERS + 1, NUM_FACTS)),  # by seat, then of no player

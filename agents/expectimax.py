@@ -19,6 +19,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from marrakech_env.actions import NUM_ACTIONS
 from marrakech_env.compile import kernel
 from marrakech_env.state import State, States, as_states, one_state
 
@@ -26,7 +27,7 @@ from .analysis import ActionValue, checked_temperature, choose_actions, ranked
 from .evaluation import FACTS, MAX_TURNS, NUM_TERMS
 from .forecast import forecast
 from .reply import look_at_replies
-from .turn import NUM_ACTIONS, FloatArray, fill_values, new_mind
+from .turn import FloatArray, fill_values, new_mind
 
 WEIGHTS_FILE: Final = Path(__file__).parent / "weights" / "expectimax.json"
 

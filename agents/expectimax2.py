@@ -14,11 +14,12 @@ from typing import Final
 
 import numpy as np
 
+from marrakech_env.actions import NUM_ACTIONS
 from marrakech_env.state import States
 
 from .endings import solve_late
 from .expectimax import ExpectimaxAgent
-from .turn import NUM_ACTIONS, FloatArray
+from .turn import FloatArray
 from .two_turns import EFFORT, fill_two_turns
 
 

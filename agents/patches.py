@@ -96,6 +96,15 @@ def next_player(state: Record, player: Int) -> Int:
 
 
 @kernel
+def likelier_colour(state: Record) -> Int:
+    """The likelier colour of the rug that the mover gets next, the lower among equals; -1: none."""
+    lower, upper = game.next_colour_weights(state)
+    if lower + upper == 0:
+        return -1
+    return 2 * np.int64(state.player) + (1 if upper > lower else 0)
+
+
+@kernel
 def survey(state: Record, board: Record) -> None:
     """Writes all patches of a game into `board`."""
     for cell in range(NUM_CELLS):

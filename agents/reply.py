@@ -18,13 +18,14 @@ from typing import Final
 import numpy as np
 
 from marrakech_env import game
+from marrakech_env.actions import FIRST_PLACEMENT, NUM_ACTIONS
 from marrakech_env.bitboards import lowest_cell
 from marrakech_env.compile import kernel
 from marrakech_env.state import LAY, STEER, STEER_AT_END, Int, Record
 
 from .evaluation import share, value
-from .patches import MAX_STEPS, ROLL_CHANCE, survey
-from .turn import NUM_ACTIONS, FloatArray, lay_rug
+from .patches import MAX_STEPS, ROLL_CHANCE, likelier_colour, survey
+from .turn import FloatArray, lay_rug
 from .walks import likely_steering
 
 WIDTH: Final = 2
@@ -42,12 +43,12 @@ def look_at_replies(state: Record, mind: Record, values: FloatArray) -> None:
     """
     if state.phase != LAY or state.num_players > 2 or state.flags & STEER_AT_END:
         return
-    player, colour = np.int64(state.player), _likelier_colour(state)
+    player, colour = np.int64(state.player), likelier_colour(state)
     survey(state, mind.boards[0])
     looked, lowest, correction = np.uint32(0), np.inf, 0.0
     for _ in range(WIDTH):
         top = -1
-        for action in range(3, NUM_ACTIONS):
+        for action in range(FIRST_PLACEMENT, NUM_ACTIONS):
             waits = not looked >> np.uint32(action) & np.uint32(1) and values[action] > -np.inf
             if waits and (top < 0 or values[action] > values[top]):
                 top = action
@@ -55,23 +56,14 @@ def look_at_replies(state: Record, mind: Record, values: FloatArray) -> None:
             break
         looked |= np.uint32(1) << np.uint32(top)
         mind.games[0] = state
-        lay_rug(mind, 0, 0, top - 3, colour)
+        lay_rug(mind, 0, 0, top - FIRST_PLACEMENT, colour)
         worth = _value_after_reply(mind, player)
         lowest = min(lowest, worth)
         correction = lowest - values[top]
         values[top] = worth
-    for action in range(3, NUM_ACTIONS):
+    for action in range(FIRST_PLACEMENT, NUM_ACTIONS):
         if not looked >> np.uint32(action) & np.uint32(1):
             values[action] += correction
-
-
-@kernel
-def _likelier_colour(state: Record) -> Int:
-    """The likelier colour of the mover's next rug, the lower among equals; -1 for none."""
-    lower, upper = game.next_colour_weights(state)
-    if lower + upper == 0:
-        return -1
-    return 2 * np.int64(state.player) + (1 if upper > lower else 0)
 
 
 @kernel

@@ -14,11 +14,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marrakech_env import game
+from marrakech_env.actions import FIRST_PLACEMENT, NUM_ACTIONS
 from marrakech_env.bitboards import lowest_cell
 from marrakech_env.compile import kernel
 from marrakech_env.spec import MAX_PLAYERS
 from marrakech_env.state import LAY, STATE, STEER, STEER_AT_END, WALK, Int, Record
-from marrakech_env.tables import FIRST_CELL, NUM_PLACEMENTS, SECOND_CELL
+from marrakech_env.tables import FIRST_CELL, SECOND_CELL
 
 from .evaluation import SHEET, value
 from .patches import (
@@ -31,7 +32,6 @@ from .patches import (
     survey,
 )
 
-NUM_ACTIONS: Final = NUM_STEERINGS + NUM_PLACEMENTS
 _ONE = np.uint64(1)
 
 FloatArray = NDArray[np.float64]
@@ -97,7 +97,7 @@ def fill_values(state: Record, mind: Record, values: FloatArray) -> None:
         while legal:
             placement = lowest_cell(legal)
             legal &= legal - _ONE
-            values[3 + placement] = _placement_value(mind, 0, placement, player)
+            values[FIRST_PLACEMENT + placement] = _placement_value(mind, 0, placement, player)
     elif state.phase == STEER and state.flags & STEER_AT_END:
         for steering in range(NUM_STEERINGS):
             values[steering] = _handover_value(mind, 0, steering, player, 0)
@@ -149,7 +149,7 @@ def lay_rug(mind: Record, at: Int, old: Int, placement: Int, colour: Int) -> Non
     games, boards = mind.games, mind.boards
     heading = heading_of(games[at])
     games[at + 1] = games[at]
-    game.step(games[at + 1], 3 + placement, colour)
+    game.step(games[at + 1], FIRST_PLACEMENT + placement, colour)
     boards[old + 1] = boards[old]
     first, second = FIRST_CELL[heading, placement], SECOND_CELL[heading, placement]
     relay(games[at + 1], np.int64(first), np.int64(second), boards[old + 1])

@@ -19,13 +19,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marrakech_env import game
+from marrakech_env.actions import FIRST_PLACEMENT, NUM_ACTIONS
 from marrakech_env.compile import kernel
 from marrakech_env.state import LAY, OVER, STEER, Int, Record, States
 
 from .evaluation import value
-from .patches import MAX_STEPS, NUM_STEERINGS, ROLL_CHANCE, survey
+from .patches import MAX_STEPS, NUM_STEERINGS, ROLL_CHANCE, likelier_colour, survey
 from .second_turn import is_inside_turn, write_turn
-from .turn import NUM_ACTIONS, FloatArray, fill_values, lay_rug
+from .turn import FloatArray, fill_values, lay_rug
 
 EFFORT: Final = np.dtype(
     [
@@ -143,10 +144,8 @@ def _worth_after_turn(mind: Record, action: Int, both: bool) -> float:
         game.step(games[1], action, -1)
         return _value_after_turn(mind, 1, 0, player)
     lower, upper = game.next_colour_weights(games[0])
-    if lower + upper == 0:
-        return _worth_of_rug(mind, action, -1)
-    if not both:
-        lower, upper = (0, 1) if upper > lower else (1, 0)
+    if lower + upper == 0 or not both:
+        return _worth_of_rug(mind, action, likelier_colour(games[0]))
     worth = 0.0
     for k in range(2):
         weight = upper if k else lower
@@ -161,7 +160,7 @@ def _worth_of_rug(mind: Record, action: Int, colour: Int) -> float:
     """`_worth_after_turn` of a placement where the mover's next rug has a known colour."""
     games = mind.games
     player = np.int64(games[0].player)
-    lay_rug(mind, 0, 0, action - 3, colour)
+    lay_rug(mind, 0, 0, action - FIRST_PLACEMENT, colour)
     if not is_inside_turn(games[1]):
         return _value_after_turn(mind, 1, 1, player)
     worth = -np.inf

@@ -18,6 +18,7 @@ from marrakech_env.spec import MAX_PLAYERS, NUM_CELLS, NUM_COLOURS
 from marrakech_env.state import TIE_BY_SQUARES, Bits, Int, Record
 from marrakech_env.tables import NUM_HEADINGS
 
+from . import patches
 from .value_inputs import NO_REGION, NOBODY, NUM_COLUMNS, Real, write_fixed
 
 _ONE = np.uint64(1)
@@ -29,12 +30,8 @@ _ONE = np.uint64(1)
 @kernel
 def next_walker(state: Record, mover: Int) -> Int:
     """The seat that walks after a mover who has laid, the mover himself where nobody else can."""
-    seat = mover
-    for _ in range(state.num_players):
-        seat = seat + 1 if seat + 1 < state.num_players else 0
-        if not state.eliminated[seat] and game.rugs_left(state, seat) > 0:
-            return seat
-    return mover
+    seat = patches.next_player(state, mover)
+    return mover if seat == patches.NOBODY else seat
 
 
 @kernel

@@ -23,6 +23,7 @@ from marrakech_env.compile import kernel
 from marrakech_env.state import LAY, OVER, STEER, STEER_AT_END, Int, Record, States
 from marrakech_env.tables import DIE_PROBABILITY
 
+from .patches import likelier_colour
 from .value_inputs import NUM_FACES
 from .value_search import copy_state, look_ahead, value_between
 
@@ -147,14 +148,10 @@ def _write_placement(
     state: Record, placement: Int, deep: Record, mind: Record, inner: Record, tables: Record
 ) -> None:
     """Writes a placement, with the likelier colour of the mover's next rug, the lower of equals."""
-    mover, trial = np.int64(state.player), mind.trial
-    lower, upper = game.next_colour_weights(state)
-    colour: Int = -1
-    if lower + upper > 0:
-        colour = 2 * mover + (upper > lower)
+    trial = mind.trial
     copy_state(state, trial)
-    game.step(trial, placement + FIRST_PLACEMENT, colour)
-    _write_turn(trial, mover, deep, inner, tables)
+    game.step(trial, placement + FIRST_PLACEMENT, likelier_colour(state))
+    _write_turn(trial, np.int64(state.player), deep, inner, tables)
 
 
 @kernel

@@ -73,3 +73,16 @@ def test_the_die_has_six_faces_with_two_twos_and_two_threes():
 def test_tables_cannot_be_written():
     with pytest.raises(ValueError, match="read-only"):
         tables.WALK[0, 0] = 1
+
+
+def test_bitboards_around_a_cell_hold_the_cells_so_many_steps_away():
+    for cell in range(49):
+        steps = [abs(cell % 7 - c % 7) + abs(cell // 7 - c // 7) for c in range(49)]
+        for table, most in ((tables.BESIDE, 1), (tables.NEAR, 2)):
+            assert [int(table[cell]) >> c & 1 for c in range(49)] == [0 < s <= most for s in steps]
+
+
+def test_edges_and_corners():
+    sides = [(cell % 7 in (0, 6)) + (cell // 7 in (0, 6)) for cell in range(49)]
+    assert [int(tables.EDGES) >> c & 1 for c in range(49)] == [n > 0 for n in sides]
+    assert [int(tables.CORNERS) >> c & 1 for c in range(49)] == [n == 2 for n in sides]

@@ -121,7 +121,7 @@ def test_the_backup_is_the_mean_of_the_values_that_follow():
 )
 def test_a_rivals_turn_is_valued_as_he_plays_it(kind, name):
     minds, rng = new_minds(random_net()), np.random.default_rng(0)
-    mind, rival, scratch = minds[0], load_agent(name), rivals.new_rivals(3)
+    mind, rival, scratch = minds[0], load_agent(name), rivals.new_rivals(3)[0]
     states = random_states("official;money=12", 3, 6, 1)
     for state in states[states["phase"] == STEER][::6]:
         rivals.value_rival_turn(state, kind, scratch, mind, TABLE[0])
