@@ -1,15 +1,22 @@
-"""From what actions are worth to a decision, or to the table that `analyse` returns.
+"""From what actions are worth to a decision, or to the table that `analyse` returns; settings.
 
 Legend: `B` games, `A` actions.
 """
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterable
 from dataclasses import dataclass
+from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
+
+from marrakech_env.spec import whole_number
+
+MAX_TEMPERATURE: Final = 1e6
+"""Far above, noise times temperature would no longer be a finite number."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -20,8 +27,9 @@ class ActionValue:
         action: The action.
         worth: What the agent compares, about a share of the win (`ppo`: a logarithm of
             probability).
-        margin: Expected final score minus the best among the others, in dirhams; None where the
-            agent does not estimate it by itself.
+        margin: Expected final score minus the best among the others, in dirhams, of `value` cut
+            at +-30 unless the position is solved; None where the agent does not estimate it by
+            itself: only `value` does.
         win: Expected share of the win; None where the agent does not estimate it by itself.
     """
 
@@ -50,11 +58,34 @@ def checked_temperature(temperature: float) -> float:
     """The temperature of an agent.
 
     Raises:
-        ValueError: It is below 0, or no number.
+        ValueError: It is no number 0..`MAX_TEMPERATURE`.
     """
-    if not temperature >= 0:
-        raise ValueError(f"temperature must be at least 0, not {temperature!r}")
-    return temperature
+    return checked_number("temperature", temperature, MAX_TEMPERATURE)
+
+
+def checked_number(name: str, value: Any, most: float = math.inf) -> float:
+    """A setting of an agent that is a number 0..`most`.
+
+    Raises:
+        ValueError: It is not; the message names the setting.
+    """
+    is_number = isinstance(value, int | float | np.number) and not isinstance(value, bool)
+    if not is_number or isinstance(value, np.complexfloating) or not 0 <= value <= most:
+        wanted = "at least 0" if most == math.inf else f"0..{most:g}"
+        raise ValueError(f"{name} must be a number, {wanted}, not {value!r}")
+    return float(value)
+
+
+def checked_count(name: str, value: Any) -> int:
+    """A setting of an agent that is a whole number of at least 1 (and fits into 64 bits).
+
+    Raises:
+        ValueError: It is not; the message names the setting.
+    """
+    count = whole_number(value)
+    if count is None or not 1 <= count < 2**63:
+        raise ValueError(f"{name} must be a whole number, at least 1, not {value!r}")
+    return count
 
 
 def choose_actions(

@@ -107,7 +107,7 @@ def value(state: Record, board: Record, player: Int, sheet: Record) -> float:
         player: The seat that looks.
         sheet: The weights, and scratch: `share` tells from it what the position is worth to others.
     """
-    if not (state.eliminated[player] or game.is_over(state)):
+    if not game.is_over(state):
         fill_facts(state, board, sheet)
         predict_scores(state, sheet)
     return share(state, player, sheet)
@@ -115,15 +115,25 @@ def value(state: Record, board: Record, player: Int, sheet: Record) -> float:
 
 @kernel
 def share(state: Record, player: Int, sheet: Record) -> float:
-    """As `value`, with the scores on the sheet as `value` left them there for another player."""
-    scores = sheet.scores
+    """As `value`, with the scores on the sheet as `value` left them there for another player.
+
+    Where the game is over, and for an eliminated player, the scores of now count.
+    """
     if state.eliminated[player] or game.is_over(state):
-        for seat in range(state.num_players):
-            scores[seat] = game.score(state, seat)
         won = 0.0 if state.eliminated[player] else game.winner_share(state, player)
-        return float(won + MARGIN_WORTH * margin(state, scores, player))
+        return float(won + MARGIN_WORTH * _present_margin(state, player))
     won = win_chance(state, player, sheet)
-    return float(won + MARGIN_WORTH * margin(state, scores, player))
+    return float(won + MARGIN_WORTH * margin(state, sheet.scores, player))
+
+
+@kernel
+def _present_margin(state: Record, player: Int) -> float:
+    """`margin` of the scores as they are now."""
+    best = 0.0
+    for seat in range(state.num_players):
+        if seat != player and not state.eliminated[seat]:
+            best = max(best, float(game.score(state, seat)))
+    return float(game.score(state, player)) - best
 
 
 @kernel

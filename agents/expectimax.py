@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -21,6 +22,7 @@ from numpy.typing import NDArray
 
 from marrakech_env.actions import NUM_ACTIONS
 from marrakech_env.compile import kernel
+from marrakech_env.spec import check_num_players
 from marrakech_env.state import State, States, as_states, one_state
 
 from .analysis import ActionValue, checked_temperature, choose_actions, ranked
@@ -50,17 +52,15 @@ class ExpectimaxAgent:
                 noticeably weaker).
 
         Raises:
-            ValueError: The file was made for other facts than `evaluation.FACTS`, or a bad
-                temperature.
+            ValueError: The file holds no weights, or some for other facts than
+                `evaluation.FACTS`, or a bad temperature.
             OSError: The file cannot be read.
         """
         self.temperature = checked_temperature(temperature)
         path = WEIGHTS_FILE if weights is None else Path(weights)
-        data = json.loads(path.read_text(encoding="utf-8"))
-        tables = read_weights(data, str(path))
-        self._minds = {players: new_mind(*table) for players, table in tables.items()}
-        fitted = (entry[key] for entry in data["players"].values() for key in ("weights", "spread"))
-        self.num_parameters = sum(map(np.size, fitted))
+        fits = read_fits(path)
+        self._minds = {players: fit.mind() for players, fit in fits.items()}
+        self.num_parameters = sum(fit.weights.size + fit.spread.size for fit in fits.values())
 
     def act(self, states: States, rng: np.random.Generator) -> NDArray[np.int64]:
         """Chooses an action in each game.
@@ -89,6 +89,7 @@ class ExpectimaxAgent:
         Raises:
             ValueError: There are no weights for that number of players.
         """
+        states = as_states(states)
         values = np.empty((len(states), NUM_ACTIONS))
         if len(states):
             _fill_batch(states, self.mind_for(int(states["num_players"][0])), values)
@@ -131,27 +132,59 @@ class ExpectimaxAgent:
         return self._minds[players]
 
 
-def read_weights(data: dict[str, Any], where: str) -> dict[int, tuple[FloatArray, FloatArray]]:
-    """The weights and the spreads of each number of players, by the number of turns left.
+@dataclass(frozen=True)
+class Fit:
+    """The fitted numbers of a number of players.
+
+    Attributes:
+        knots: int64 (K,), the numbers of turns left at which there are weights, ascending.
+        weights: float64 (P, K, `NUM_TERMS`), by turns since a player moved.
+        spread: float64 (2,), constant and slope of the squared width of the softmax by turns left.
+    """
+
+    knots: NDArray[np.int64]
+    weights: FloatArray
+    spread: FloatArray
+
+    @classmethod
+    def from_json(cls, players: int, entry: dict[str, Any]) -> Fit:
+        """Reads an entry of the file.
+
+        Raises:
+            ValueError: It makes no sense.
+        """
+        check_num_players(players)
+        knots, spread = np.array(entry["knots"]), np.array(entry["spread"], np.float64)
+        weights = np.array(entry["weights"], np.float64)
+        if knots.dtype != np.int64 or knots.ndim != 1 or len(knots) < 2 or min(np.diff(knots)) <= 0:
+            raise ValueError(f"knots must be whole numbers, ascending: {entry['knots']}")
+        wanted = (players, len(knots), NUM_TERMS)
+        if weights.shape != wanted or not np.isfinite(weights).all():
+            raise ValueError(f"the weights must be finite, of shape {wanted}, not {weights.shape}")
+        if spread.shape != (2,) or not (spread[0] > 0 and 0 <= spread[1] < np.inf):
+            raise ValueError(f"spread must be a positive number and one of at least 0: {spread}")
+        return cls(knots, weights, spread)
+
+    def mind(self) -> NDArray[np.void]:
+        """MIND (1,) with these weights, see `turn`."""
+        return new_mind(interpolate(self.weights, self.knots), spreads_of(self.spread))
+
+
+def read_fits(path: Path) -> dict[int, Fit]:
+    """What was fitted for each number of players.
 
     Raises:
-        ValueError: They were made for other facts; `where` is named.
+        ValueError: The file holds no weights, or some for other facts; it is named.
+        OSError: It cannot be read.
     """
-    if data.get("facts") != list(FACTS):
-        raise ValueError(
-            f"{where} holds weights for the facts {data.get('facts')}, not for {list(FACTS)}"
-        )
-    tables = {}
-    for players, entry in data["players"].items():
-        knots = np.array(entry["knots"])
-        at_knots = np.array(entry["weights"], np.float64)
-        if at_knots.shape != (int(players), len(knots), NUM_TERMS):
-            raise ValueError(f"{where}: weights for {players} players of shape {at_knots.shape}")
-        tables[int(players)] = (
-            interpolate(at_knots, knots),
-            spreads_of(entry["spread"]),
-        )
-    return tables
+    text = path.read_bytes()
+    try:
+        data = json.loads(text)
+        if data["facts"] != list(FACTS):
+            raise ValueError(f"they are for the facts {data['facts']}, not for {list(FACTS)}")
+        return {int(n): Fit.from_json(int(n), entry) for n, entry in data["players"].items()}
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise ValueError(f"{path} holds no weights for expectimax: {error}") from error
 
 
 def interpolate(at_knots: FloatArray, knots: NDArray[np.int64]) -> FloatArray:
@@ -164,7 +197,7 @@ def interpolate(at_knots: FloatArray, knots: NDArray[np.int64]) -> FloatArray:
     )
 
 
-def spreads_of(spread: Sequence[float]) -> FloatArray:
+def spreads_of(spread: Sequence[float] | FloatArray) -> FloatArray:
     """The width of the softmax for 0..`MAX_TURNS` turns left, of a constant and a slope."""
     constant, slope = spread
     widths: FloatArray = np.sqrt(constant + slope * np.arange(MAX_TURNS + 1))

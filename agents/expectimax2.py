@@ -15,8 +15,9 @@ from typing import Final
 import numpy as np
 
 from marrakech_env.actions import NUM_ACTIONS
-from marrakech_env.state import States
+from marrakech_env.state import States, as_states
 
+from .analysis import checked_count, checked_number
 from .endings import solve_late
 from .expectimax import ExpectimaxAgent
 from .turn import FloatArray
@@ -41,6 +42,17 @@ class Effort:
     rugs: int
     rug_gap: float
 
+    def __post_init__(self) -> None:
+        """Checks the numbers.
+
+        Raises:
+            ValueError: A count below 1, a negative gap, or no number.
+        """
+        for name in ("placements", "rugs"):
+            checked_count(name, getattr(self, name))
+        for name in ("placement_gap", "steering_gap", "rug_gap"):
+            checked_number(name, getattr(self, name))
+
 
 USUAL: Final = {
     2: Effort(12, 0.3, 0.1, 2, 0.05),
@@ -51,7 +63,13 @@ USUAL: Final = {
 
 
 class Expectimax2Agent(ExpectimaxAgent):
-    """Chooses what is worth most after two turns, or draws at a temperature above 0."""
+    """Chooses what is worth most after two turns, or draws at a temperature above 0.
+
+    Attributes:
+        version: Grows whenever it plays differently, see `load_agent`.
+    """
+
+    version = 2
 
     def __init__(
         self,
@@ -78,6 +96,7 @@ class Expectimax2Agent(ExpectimaxAgent):
 
     def action_values(self, states: States) -> FloatArray:
         """As `ExpectimaxAgent.action_values`."""
+        states = as_states(states)
         values = np.full((len(states), NUM_ACTIONS), -np.inf)
         early = solve_late(states, values)
         if len(early):

@@ -14,15 +14,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marrakech_env.actions import NUM_ACTIONS
-from marrakech_env.state import State, States, one_state
+from marrakech_env.state import State, States, as_states, one_state
 
-from .analysis import ActionValue, ranked
+from .analysis import ActionValue, checked_count, checked_number, ranked
 from .endings import SOLVED_TURNS, solve_late
 from .tree import new_tree, search
 from .value import ValueAgent, ValueModel
 from .value_tables import TABLE
 
 EXPLORATION: Final = 0.15
+MAX_EXPLORATION: Final = 1e6
+"""What no tree would ever want: it tries all actions alike."""
 
 
 class MctsAgent(ValueAgent):
@@ -58,15 +60,14 @@ class MctsAgent(ValueAgent):
             name: Display name; None for `usual_name`.
 
         Raises:
-            ValueError: As there, or fewer than 1 playout, or a negative exploration.
+            ValueError: As there, or playouts that are no whole number of at least 1, or an
+                exploration that is no number 0..`MAX_EXPLORATION`.
         """
-        playouts = self.usual_playouts if playouts is None else playouts
-        if playouts < 1:
-            raise ValueError(f"playouts must be at least 1, not {playouts!r}")
-        if not exploration >= 0:
-            raise ValueError(f"exploration must be at least 0, not {exploration!r}")
         super().__init__(model, temperature, name or self.usual_name)
-        self._playouts, self._exploration = playouts, float(exploration)
+        self._playouts = checked_count(
+            "playouts", self.usual_playouts if playouts is None else playouts
+        )
+        self._exploration = checked_number("exploration", exploration, MAX_EXPLORATION)
 
     def analyse(self, state: State) -> list[ActionValue]:
         """The legal actions of one unfinished game with their worth, the best first.
@@ -78,6 +79,7 @@ class MctsAgent(ValueAgent):
 
     def action_values(self, states: States) -> NDArray[np.float64]:
         """As `ValueAgent.action_values`."""
+        states = as_states(states)
         values = np.full((len(states), NUM_ACTIONS), -np.inf)
         if len(states):
             minds = self._minds_for(int(states["num_players"][0]))

@@ -14,6 +14,7 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
+from marrakech_env.actions import NUM_ACTIONS
 from marrakech_env.observation import encode, find_form
 from marrakech_env.rules import action_mask
 from marrakech_env.spec import check_num_players, resolve_rules
@@ -55,13 +56,22 @@ class PPOModel:
 
     Attributes:
         head: What the model is.
+        weights: The tensors as they are kept in a file.
         network: From observations float32 (B, F) to logits float32 (B, A).
-        num_parameters: Weights of the network.
     """
 
     head: ModelHead
+    weights: Weights
     network: Network
-    num_parameters: int
+
+    @property
+    def num_parameters(self) -> int:
+        """Weights of the network."""
+        return sum(array.size for array in self.weights.values())
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        """Pickles the numbers: functions made of them cannot be."""
+        return PPOModel.from_weights, (self.head, self.weights)
 
     @classmethod
     def from_weights(cls, head: ModelHead, weights: Weights) -> PPOModel:
@@ -72,7 +82,7 @@ class PPOModel:
         """
         _check_head(head)
         layers = network(head.network, head.num_players, head.observation_size, weights)
-        return cls(head, layers, sum(array.size for array in weights.values()))
+        return cls(head, weights, layers)
 
     def logits(self, observations: NDArray[Any]) -> NDArray[np.float32]:
         """The network: observations (B, ...) to logits float32 (B, A), illegal ones included."""
@@ -133,10 +143,14 @@ class PPOAgent:
             ValueError: Not one state, or no model for its number of players.
         """
         (logits,) = self._logits(one_state(state).reshape(1))
-        return ranked(logits - np.logaddexp.reduce(logits))
+        legal = logits > -np.inf
+        logits[legal] -= np.logaddexp.reduce(logits[legal])
+        return ranked(logits)
 
     def _logits(self, states: States) -> NDArray[np.float64]:
         """(B, A), -inf where the action is not legal."""
+        if not len(states):
+            return np.empty((0, NUM_ACTIONS))
         model = models.for_players(self._models, int(states["num_players"][0]), self.name)
         logits = model.logits(encode(states, model.head.observation)).astype(np.float64)
         logits[~action_mask(states)] = -np.inf

@@ -29,7 +29,14 @@ from marrakech_env.spec import check_num_players, resolve_rules
 from marrakech_env.state import OVER, State, States, as_states, one_state
 
 from . import models
-from .analysis import ActionValue, best_first, checked_temperature, choose_actions
+from .analysis import (
+    ActionValue,
+    best_first,
+    checked_count,
+    checked_number,
+    checked_temperature,
+    choose_actions,
+)
 from .endings import is_late, solved_actions
 from .tensors import Tensors
 from .value_deep import EFFORT, value_actions
@@ -86,16 +93,16 @@ class ValueModel:
         """
         check_num_players(head.num_players)
         resolve_rules(head.rules, head.num_players)
-        if abs(head.margin_weight) > float(np.finfo(np.float32).max):
-            raise ValueError(f"margin_weight is too large: {head.margin_weight}")
+        if abs(head.margin_weight) > 1:
+            raise ValueError(f"margin_weight must be -1..1, not {head.margin_weight}")
         net = empty_net(head.margin_weight)
         for name in WEIGHT_NAMES:
             wanted = NET[name].shape
             if name not in weights or weights[name].shape != wanted:
                 found = weights[name].shape if name in weights else "nothing"
                 raise ValueError(f"the weights {name!r} have shape {wanted}, found: {found}")
-            if not np.isfinite(weights[name]).all():
-                raise ValueError(f"the weights {name!r} hold numbers that are not finite")
+            if not (np.abs(weights[name]) <= MAX_WEIGHT).all():  # not a number neither
+                raise ValueError(f"the weights {name!r} hold numbers beyond +-{MAX_WEIGHT:g}")
             net[name][0] = weights[name]
         return cls(head, net)
 
@@ -105,6 +112,8 @@ class ValueModel:
 
 
 WEIGHT_NAMES: Final = ("first", "bias", "second")
+MAX_WEIGHT: Final = 1e6
+"""Larger ones are refused: what the search compares has to stay finite."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,13 +125,24 @@ class Effort:
             1 none is.
         placement_gap: How much less worth than the best one such a placement may have.
         steerings: The same for steerings.
-        steering_gap: The same for steerings.
+        steering_gap: The same for steerings; `math.inf` is no limit.
     """
 
     placements: int
     placement_gap: float
     steerings: int
     steering_gap: float
+
+    def __post_init__(self) -> None:
+        """Checks the numbers.
+
+        Raises:
+            ValueError: A count below 1, a negative gap, or no number.
+        """
+        for name in ("placements", "steerings"):
+            checked_count(name, getattr(self, name))
+        for name in ("placement_gap", "steering_gap"):
+            checked_number(name, getattr(self, name))
 
 
 ONE_TURN: Final = Effort(1, 0.0, 1, 0.0)
@@ -221,7 +241,8 @@ class ValueAgent:
 
         Args:
             states: STATE (B,), in any phase, also finished games, where it is exact. The margin
-                is the final score minus the best other one, in dirhams.
+                is the final score minus the best other one, in dirhams, in unfinished games cut
+                at +-30.
 
         Raises:
             ValueError: There is no model for the games' number of players.

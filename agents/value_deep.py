@@ -39,6 +39,7 @@ EFFORT: Final = np.dtype(
 )
 """How many placements and steerings at most are looked at again, and how much less worth than the
 best one they may have."""
+_LOWEST: Final = -1e9  # below every worth, above the -inf of what is not legal
 
 
 @kernel
@@ -66,7 +67,7 @@ def _look_further(
         width, gap = effort.steerings, effort.steering_gap
     else:
         return
-    floor = turn.worth[turn.best] - gap
+    floor = max(turn.worth[turn.best] - gap, _LOWEST)
     count = 0
     for action in range(NUM_ACTIONS):
         turn.is_deep[action] = False

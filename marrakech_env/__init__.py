@@ -15,8 +15,9 @@ import pettingzoo
 if TYPE_CHECKING:
     from marrakech_env import marrakech_v0 as marrakech_v0
     from marrakech_env.aec import env, raw_env
+    from marrakech_env.agent import load_agent
 
-__all__ = ["__version__", "env", "marrakech_v0", "raw_env"]
+__all__ = ["__version__", "env", "load_agent", "marrakech_v0", "raw_env"]
 
 __version__ = "0.1.0"
 
@@ -30,9 +31,11 @@ if hasattr(pettingzoo, "register"):  # from 1.27 on
 
 
 def __getattr__(name: str) -> Any:
-    """Imports the PettingZoo border at its first use."""
+    """Imports the PettingZoo border and the agents at their first use."""
     if name in ("env", "raw_env"):
         return getattr(import_module("marrakech_env.aec"), name)
+    if name == "load_agent":
+        return import_module("marrakech_env.agent").load_agent
     if name == "marrakech_v0":
         return import_module("marrakech_env.marrakech_v0")
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -33,6 +33,8 @@ _Function = TypeVar("_Function", bound=Callable[..., Any])
 
 PATIENCE: Final = 2.0
 """Seconds of compiling after which a line on stderr tells the user what he is waiting for."""
+REPEAT: Final = 30.0
+"""Seconds of compiling after which another line tells him that it goes on."""
 LONGEST_WAIT: Final = 120.0
 """Seconds that a process waits for another one that compiles the same kernel, then it compiles."""
 
@@ -68,23 +70,25 @@ def _package_stamp(folder: Path) -> tuple[tuple[str, int, int], ...]:
 
 
 class _CompileClock:
-    """Tells the user once when compiling takes long, summed over all kernels."""
+    """Tells the user when compiling takes long, summed over all kernels, and that it goes on."""
 
     def __init__(self) -> None:
         self._spent = 0.0
         self._started = 0.0
         self._depth = 0
-        self._told = False
+        self._next = PATIENCE  # seconds of compiling at which he is told again
         self._timer: threading.Timer | None = None
 
     def start(self) -> None:
         self._depth += 1
         if self._depth == 1:
             self._started = time.monotonic()
-            if not self._told:
-                self._timer = threading.Timer(max(0.0, PATIENCE - self._spent), self._tell)
-                self._timer.daemon = True
-                self._timer.start()
+            self._wait(max(0.0, self._next - self._spent))
+
+    def _wait(self, seconds: float) -> None:
+        self._timer = threading.Timer(seconds, self._tell)
+        self._timer.daemon = True
+        self._timer.start()
 
     def stop(self) -> None:
         self._depth -= 1
@@ -94,13 +98,16 @@ class _CompileClock:
                 self._timer.cancel()
 
     def _tell(self) -> None:
-        self._told = True
+        spent = self._spent + time.monotonic() - self._started
+        self._next = spent + REPEAT
         print(
-            "marrakech_env: compiling kernels that are not in the cache yet "
-            "(up to a minute or two) ...",
+            "marrakech_env: compiling kernels that are not in the cache yet, once "
+            f"({spent:.0f} s so far) ...",
             file=sys.stderr,
             flush=True,
         )
+        if self._depth > 0:
+            self._wait(REPEAT)
 
 
 class _Lock:

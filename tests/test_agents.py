@@ -119,7 +119,35 @@ def test_weights_for_other_facts_are_refused(tmp_path):
     data = json.loads(WEIGHTS_FILE.read_text())
     data["facts"] = data["facts"][1:]
     (tmp_path / "weights.json").write_text(json.dumps(data))
-    with pytest.raises(ValueError, match=r"weights\.json holds weights for the facts"):
+    with pytest.raises(
+        ValueError, match=r"weights\.json holds no weights .*: they are for the facts"
+    ):
+        ExpectimaxAgent(tmp_path / "weights.json")
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("spread", [-1.0, 4.0]),
+        ("spread", None),
+        ("knots", [3]),
+        ("knots", [48, 1]),
+        ("weights", [[float("nan")]]),
+        ("weights", "x"),
+    ],
+)
+def test_weights_that_make_no_sense_are_refused(tmp_path, key, value):
+    data = json.loads(WEIGHTS_FILE.read_text())
+    data["players"]["2"][key] = value
+    (tmp_path / "weights.json").write_text(json.dumps(data))
+    with pytest.raises(ValueError, match=r"weights\.json holds no weights for expectimax"):
+        ExpectimaxAgent(tmp_path / "weights.json")
+
+
+@pytest.mark.parametrize("text", ["[]", "{}", "x", '{"facts": 1}', "[" * 100_000])
+def test_a_file_that_holds_no_weights_is_named(tmp_path, text):
+    (tmp_path / "weights.json").write_text(text)
+    with pytest.raises(ValueError, match=r"weights\.json holds no weights for expectimax"):
         ExpectimaxAgent(tmp_path / "weights.json")
 
 

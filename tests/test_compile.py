@@ -4,11 +4,13 @@ import os
 import shutil
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pytest
 
 import marrakech_env
+from marrakech_env import compile
 
 PLAY = "from marrakech_env import rules; from marrakech_env.state import STATE; import numpy; "
 PLAY += "from marrakech_env.spec import RuleSet; s = numpy.zeros(1, STATE); "
@@ -117,3 +119,18 @@ def test_switched_off_compiling_is_told_at_the_first_import_of_a_kernel() -> Non
     )
     assert run.returncode == 1
     assert "unset NUMBA_DISABLE_JIT" in run.stderr
+
+
+def test_long_compiling_is_told_again_and_again(monkeypatch, capsys):
+    monkeypatch.setattr(compile, "PATIENCE", 0.01)
+    monkeypatch.setattr(compile, "REPEAT", 0.01)
+    clock = compile._CompileClock()
+    clock.start()
+    deadline = time.monotonic() + 60
+    told = ""
+    while told.count("compiling kernels") < 3 and time.monotonic() < deadline:
+        time.sleep(0.01)
+        told += capsys.readouterr().err
+    clock.stop()
+    assert told.count("compiling kernels") >= 3
+    assert "s so far" in told

@@ -1,6 +1,7 @@
 """Trained models: saving, loading, playing, and what is refused."""
 
 import json
+import pickle
 
 import numpy as np
 import pytest
@@ -202,3 +203,24 @@ def test_weights_that_are_not_finite_are_refused():
     layers["0.bias"][3] = np.nan
     with pytest.raises(ValueError, match=r"'0\.bias' hold numbers that are not finite"):
         ppo.PPOModel.from_weights(described, layers)
+
+
+def test_an_empty_batch_gets_no_actions():
+    assert ppo.PPOAgent().act(Batch(1, 2).states[:0], np.random.default_rng(0)).shape == (0,)
+
+
+@pytest.mark.filterwarnings("error")
+def test_the_analysis_of_a_finished_game_is_empty():
+    batch = Batch(1, 2, "official;rugs=2", seed=0)
+    while not batch.done.any():
+        batch.step(batch.action_mask.argmax(1))
+    assert ppo.PPOAgent().analyse(batch.final_states[0]) == []
+
+
+def test_a_pickled_agent_plays_as_before():
+    states = Batch(5, 3, seed=1).states
+    agent = ppo.PPOAgent()
+    twin = pickle.loads(pickle.dumps(agent))
+    rng = np.random.default_rng(0)
+    np.testing.assert_array_equal(twin.act(states, rng), agent.act(states, rng))
+    assert twin.num_parameters == agent.num_parameters

@@ -1,5 +1,7 @@
 """The searches `expectimax2`, `mcts` and `champion`: legal, repeatable, exact where they say so."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 
@@ -10,13 +12,16 @@ from marrakech_agents.expectimax2 import Effort, Expectimax2Agent
 from marrakech_agents.mcts import EXPLORATION, MctsAgent
 from marrakech_agents.models import WEIGHTS
 from marrakech_agents.patches import PATCHES, ROLL_CHANCE, survey
+from marrakech_agents.ppo import PPOAgent
 from marrakech_agents.tree import NO_NODE, new_tree, search
 from marrakech_agents.value import ONE_TURN, ValueAgent, load_model
+from marrakech_agents.value import Effort as ValueEffort
 from marrakech_agents.value_search import new_minds
 from marrakech_agents.value_tables import TABLE
 from marrakech_env import arena, game
 from marrakech_env.agent import load_agent
 from marrakech_env.batch import Batch
+from marrakech_env.notation import parse_position
 from marrakech_env.rules import chance_outcomes
 from marrakech_env.solver import solve
 from marrakech_env.state import LAY, OVER
@@ -111,6 +116,23 @@ def test_placements_are_valued_after_the_whole_turn_of_the_next_player(players, 
         for row in agent.analyse(state)[::3]:
             expected = slow_two_turns(state, row.action, int(state["player"]), sheet)
             assert row.worth == pytest.approx(expected, abs=1e-9)
+
+
+def test_seats_do_not_matter_to_two_turns_where_a_player_is_out():
+    """A position, and the same with all seats moved on by one."""
+    board = (
+        "....1>1<....../......1-..2>2</............../..........0v../..........0^../"
+        "............../.............."
+    )
+    moved = board.translate(str.maketrans("012", "120"))
+    texts = (
+        f"{board} 31W 2s x1:0,20:13,20:14 official",
+        f"{moved} 31W 0s 20:14,x1:0,20:13 official",
+    )
+    rows = [Expectimax2Agent().analyse(parse_position(text)[0]) for text in texts]
+    assert [row.action for row in rows[0]] == [row.action for row in rows[1]]
+    worths = [[row.worth for row in table] for table in rows]
+    assert worths[0] == pytest.approx(worths[1], abs=1e-9)
 
 
 @pytest.mark.parametrize("kind", [MctsAgent, ChampionAgent])
@@ -242,15 +264,48 @@ def test_a_temperature_draws_from_the_softmax_of_the_worths(kind):
     assert len(set(draws.tolist())) > 1
 
 
+@pytest.mark.parametrize("bad", [-0.1, float("nan"), float("inf"), 1e308, "1", None, True, [0.1]])
+def test_bad_temperatures_are_refused(bad):
+    for kind in (*KINDS, ValueAgent, PPOAgent):
+        with pytest.raises(ValueError, match=r"temperature must be a number, 0\.\.1e\+06, not "):
+            kind(temperature=bad)
+
+
+def test_the_highest_temperature_still_plays_legal_actions():
+    batch = Batch(40, 2, seed=4)
+    for kind in (ExpectimaxAgent, ValueAgent, PPOAgent):
+        for _ in range(4):
+            actions = kind(temperature=1e6).act(batch.states, np.random.default_rng(0))
+            assert batch.action_mask[np.arange(40), actions].all()
+            batch.step(actions)
+
+
+@pytest.mark.parametrize("effort", [Effort, ValueEffort])
+@pytest.mark.parametrize("bad", [-1, float("nan"), "x", None])
+def test_bad_efforts_are_refused(effort, bad):
+    names = [field.name for field in dataclasses.fields(effort)]
+    for name in names:
+        with pytest.raises(ValueError, match=f"{name} must be a "):
+            effort(**dict.fromkeys(names, 1) | {name: bad})
+
+
+def test_without_limits_the_second_turn_is_searched_for_legal_actions_alone():
+    everything = ValueAgent(effort=ValueEffort(100, np.inf, 100, np.inf))
+    batch = Batch(6, 2, seed=2)
+    for _ in range(6):
+        worths = everything.action_values(batch.states)
+        np.testing.assert_array_equal(worths > -np.inf, batch.action_mask)
+        batch.step(worths.argmax(1))
+
+
 def test_bad_settings_are_refused():
-    for kind in KINDS:
-        with pytest.raises(ValueError, match=r"temperature must be at least 0, not -0\.1"):
-            kind(temperature=-0.1)
     for kind in (MctsAgent, ChampionAgent):
-        with pytest.raises(ValueError, match="playouts must be at least 1, not 0"):
-            kind(playouts=0)
-        with pytest.raises(ValueError, match="exploration must be at least 0, not nan"):
-            kind(exploration=float("nan"))
+        for bad in (0, 2.5, np.inf, "9", 2**63):
+            with pytest.raises(ValueError, match="playouts must be a whole number, at least 1, no"):
+                kind(playouts=bad)
+        for bad in (float("nan"), -1, "x", np.inf):
+            with pytest.raises(ValueError, match=r"exploration must be a number, 0\.\.1e\+06, not"):
+                kind(exploration=bad)
     with pytest.raises(ValueError, match="agent 'mcts' is made for 2 players, not for 3"):
         MctsAgent(load_model(WEIGHTS / "value-2.json")).action_values(Batch(1, 3).states)
 

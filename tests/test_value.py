@@ -316,7 +316,7 @@ def test_temperature_draws_from_the_softmax_of_the_worths():
     chances /= chances.sum()
     found = np.array([(draws == row.action).mean() for row in rows])
     np.testing.assert_allclose(found, chances, atol=0.02)
-    with pytest.raises(ValueError, match="temperature must be at least 0, not -1"):
+    with pytest.raises(ValueError, match=r"temperature must be a number, .*, not -1"):
         agent(temperature=-1)
 
 
@@ -396,7 +396,7 @@ def test_weights_of_a_wrong_shape_or_with_nan_are_refused():
     with pytest.raises(ValueError, match=r"'bias' have shape .*found: \(3,\)"):
         value.ValueModel.from_weights(model.head, short)
     broken = {**model.weights(), "bias": np.full(NET["bias"].shape, np.nan, np.float32)}
-    with pytest.raises(ValueError, match="not finite"):
+    with pytest.raises(ValueError, match=r"beyond \+-1e\+06"):
         value.ValueModel.from_weights(model.head, broken)
 
 
@@ -431,3 +431,28 @@ def test_all_seats_are_valued_and_finished_games_exactly(players):
         mover = states["player"][row]
         assert shares[row, mover] == pytest.approx(best.win)
         assert margins[row, mover] == pytest.approx(best.margin)
+
+
+@pytest.mark.parametrize("margin_weight", [-3e38, 3e38, 1.5])
+def test_a_margin_weight_that_would_drown_the_win_is_refused(margin_weight):
+    with pytest.raises(ValueError, match=r"margin_weight must be -1\.\.1, not"):
+        random_model(margin_weight=margin_weight)
+
+
+@pytest.mark.parametrize("large", [1e20, np.inf, np.nan])
+def test_weights_with_which_worths_would_not_stay_finite_are_refused(large):
+    weights = dict(random_model().weights())
+    weights["second"] = np.full_like(weights["second"], large)
+    with pytest.raises(ValueError, match=r"the weights 'second' hold numbers beyond \+-1e\+06"):
+        value.ValueModel.from_weights(a_head(), weights)
+
+
+def test_the_largest_weights_still_play_legal_actions():
+    weights = {name: np.full(NET[name].shape, 1e6, np.float32) for name in value.WEIGHT_NAMES}
+    weights["second"][::2] *= -1
+    extreme = value.ValueAgent(value.ValueModel.from_weights(a_head(margin_weight=-1.0), weights))
+    batch = Batch(20, 2, seed=1)
+    for _ in range(6):
+        actions = extreme.act(batch.states, np.random.default_rng(0))
+        assert batch.action_mask[np.arange(20), actions].all()
+        batch.step(actions)
