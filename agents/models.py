@@ -18,10 +18,10 @@ from dataclasses import asdict, fields
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, TypeVar, get_type_hints
 
+from marrakech_env.files import write_atomically
 from marrakech_env.spec import MAX_PLAYERS
 
 from . import tensors
-from .runs import write_atomically
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance

@@ -10,34 +10,15 @@ import csv
 import errno
 import io
 import json
-import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import IO, Any
 
+from marrakech_env.files import TEMPORARY, write_atomically
+
 PAST = "past"
 """Name of the folder of past versions."""
-
-TEMPORARY = ".{name}.{process}.tmp"
-"""Name of a file while it is written."""
-
-
-def write_atomically(path: Path, data: bytes) -> None:
-    """Writes a file so that at any moment either the old or the new content is there.
-
-    Raises:
-        OSError: It cannot be written; the old content is still there.
-    """
-    temporary = path.with_name(TEMPORARY.format(name=path.name, process=os.getpid()))
-    try:
-        with open(temporary, "wb") as file:
-            file.write(data)
-            file.flush()
-            os.fsync(file.fileno())
-        os.replace(temporary, path)
-    finally:
-        temporary.unlink(missing_ok=True)
 
 
 class BusyError(ValueError):

@@ -28,6 +28,7 @@ from numpy.typing import NDArray
 
 from marrakech_env.observation import encode, find_form
 from marrakech_env.rules import action_mask
+from marrakech_env.spec import check_num_players, whole_number
 from marrakech_env.state import States
 
 AGENT_GROUP: Final = "marrakech_env.agents"
@@ -125,11 +126,18 @@ def load_agent(spec: str | os.PathLike[str] | object, num_players: int | None = 
         num_players: Where given, an agent that is made for another number of players is refused.
 
     Raises:
-        ValueError: Nothing is found there, or it is no agent, or loading it fails; the message
-            names the culprit and lists what is allowed.
+        ValueError: Nothing is found there, or it is no agent, or loading it fails, or one of the
+            numbers is none; the message names the culprit and lists what is allowed.
     """
-    agent = _find_agent(spec)
-    wanted = getattr(agent, "num_players", None)
+    if num_players is not None:
+        check_num_players(num_players)
+    try:
+        agent = _find_agent(spec)
+    except OSError as error:
+        raise ValueError(
+            f"agent {str(spec)!r}: {error.strerror or error}; {_allowed()}"
+        ) from error
+    wanted = agent_number(agent, "num_players", spec)
     if num_players is not None and wanted is not None and wanted != num_players:
         raise ValueError(
             f"agent {agent_name(agent, spec)!r} is made for {wanted} players, not for {num_players}"
@@ -155,9 +163,34 @@ def agent_name(agent: object, spec: object) -> str:
     return str(getattr(agent, "name", type(agent).__name__))
 
 
-def agent_version(agent: object) -> int:
-    """The version of an agent, 1 where it names none."""
-    return int(getattr(agent, "version", 1))
+def agent_number(agent: object, attribute: str, spec: object = None) -> int | None:
+    """A whole number that an agent may have as an attribute, None where it has none.
+
+    Args:
+        agent: The agent.
+        attribute: `num_players` or `num_parameters`.
+        spec: What the agent was loaded from.
+
+    Raises:
+        ValueError: The attribute is something else; names the agent.
+    """
+    given = getattr(agent, attribute, None)
+    return None if given is None else _checked_number(agent, attribute, given, spec)
+
+
+def agent_version(agent: object, spec: object = None) -> int:
+    """The version of an agent, 1 where it names none; see `agent_number`."""
+    return _checked_number(agent, "version", getattr(agent, "version", 1), spec)
+
+
+def _checked_number(agent: object, attribute: str, given: object, spec: object) -> int:
+    number = whole_number(given)
+    if number is None or number < 0:
+        raise ValueError(
+            f"agent {agent_name(agent, spec)!r}: its attribute {attribute} must be a whole number "
+            f"from 0 on, or be left out, not {given!r}"
+        )
+    return number
 
 
 def model_file(path: str | os.PathLike[str]) -> Path:
@@ -203,15 +236,19 @@ def _find_agent(spec: object) -> Agent:
         raise ValueError(f"agent {spec!r}: there is no file {missing} in {Path.cwd()}")
     if os.sep in spec or "/" in spec:
         raise ValueError(f"agent {spec!r}: there is no such file or folder in {Path.cwd()}")
-    raise ValueError(
-        f"unknown agent {spec!r}; known names: {', '.join(known_agents()) or 'none'}; also "
-        "allowed: an existing path (a .py file with `act` or `agent` in it, FILE.py:attr, or a "
-        "trained model) and module:attr"
+    raise ValueError(f"unknown agent {spec!r}; {_allowed()}")
+
+
+def _allowed() -> str:
+    """What a text may be."""
+    return (
+        f"known names: {', '.join(known_agents()) or 'none'}; also allowed: an existing path (a "
+        ".py file with `act` or `agent` in it, FILE.py:attr, or a trained model) and module:attr"
     )
 
 
 def _of_version(wanted: int, agent: Agent, spec: str) -> Agent:
-    found = agent_version(agent)
+    found = agent_version(agent, spec)
     if found != wanted:
         raise ValueError(
             f"agent '{spec}@{wanted}' is not installed; {spec!r} has version {found} here"

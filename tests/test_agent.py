@@ -352,3 +352,43 @@ def test_a_file_without_description_is_no_model(here: Path) -> None:
 def test_a_missing_file_is_named_with_the_folder_it_was_looked_for_in(spec):
     with pytest.raises(ValueError, match=f"there is no file {spec.split(':')[0]} in "):
         load_agent(spec)
+
+
+@pytest.mark.parametrize("given", ["2", 2.0, True, -1, np.float64(2)])
+def test_a_number_of_players_that_is_no_whole_number_is_refused(given: Any) -> None:
+    agent = Highest()
+    agent.num_players = given  # type: ignore[attr-defined]
+    with pytest.raises(ValueError, match="'the highest': its attribute num_players must be") as no:
+        load_agent(agent, 2)
+    assert str(no.value).endswith(f"from 0 on, or be left out, not {given!r}")
+    agent.num_players = np.int64(2)  # type: ignore[attr-defined]
+    assert load_agent(agent, 2) is agent
+    with pytest.raises(ValueError, match="num_players must be 2, 3 or 4, not '2'"):
+        load_agent(agent, "2")  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize("given", ["None", "'new'", "1.7", "True", "-1"])
+def test_a_version_that_is_no_whole_number_is_refused(given: str, here: Path) -> None:
+    Path("mine.py").write_text(
+        f"{LOWEST}\nclass agent:\n    version = {given}\n    act = staticmethod(act)\n"
+    )
+    with pytest.raises(ValueError, match=r"'mine.py:agent': its attribute version must") as no:
+        load_agent("mine.py:agent@1")
+    assert str(no.value).endswith(f", not {given}")
+
+
+@pytest.mark.parametrize("spec", ["x" * 300, "x" * 300 + ".py:act", "x" * 300 + "/y"])
+def test_a_name_that_is_too_long_for_a_path_is_refused(spec: str) -> None:
+    with pytest.raises(ValueError, match=f"agent '{spec}': .*known names: .*also allowed"):
+        load_agent(spec)
+
+
+def test_a_path_without_permission_is_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    def forbidden(path: Path) -> bool:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.setattr(Path, "exists", forbidden)
+    with pytest.raises(ValueError, match=r"'\./mine.py': Permission denied; known names"):
+        load_agent("./mine.py")
+    with pytest.raises(ValueError, match=r"'mine.py': Permission denied; known names"):
+        load_agent(Path("mine.py"))

@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 from marrakech_agents import models, tensors
-from marrakech_agents.runs import write_atomically
+from marrakech_env.files import write_atomically
 
 
 @dataclass(frozen=True)

@@ -306,7 +306,7 @@ def test_a_resumed_run_clears_away_what_a_killed_one_had_half_written(tmp_path):
     RunFolder.create(tmp_path / "a", {}).keep_version(lambda folder: None, steps=1)
     for name in ("checkpoint.pt", "past/0000000001/model.json"):
         writes_and_dies = (
-            "import os, pathlib, sys\nfrom marrakech_agents.runs import write_atomically\n"
+            "import os, pathlib, sys\nfrom marrakech_env.files import write_atomically\n"
             "os.fsync = lambda _: os._exit(9)\n"
             "write_atomically(pathlib.Path(sys.argv[1]), b'half')"
         )
