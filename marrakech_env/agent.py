@@ -134,9 +134,7 @@ def load_agent(spec: str | os.PathLike[str] | object, num_players: int | None = 
     try:
         agent = _find_agent(spec)
     except OSError as error:
-        raise ValueError(
-            f"agent {str(spec)!r}: {error.strerror or error}; {_allowed()}"
-        ) from error
+        raise ValueError(f"agent {str(spec)!r}: {error.strerror or error}; {_allowed()}") from error
     wanted = agent_number(agent, "num_players", spec)
     if num_players is not None and wanted is not None and wanted != num_players:
         raise ValueError(

@@ -262,6 +262,48 @@ def test_an_existing_output_survives_bad_input(here: Path) -> None:
     assert Path("old.json").read_text() == "old"
 
 
+def test_a_link_to_an_output_stays_one(here: Path) -> None:
+    Path("link.json").symlink_to("target.json")
+    assert main(["random", "nobody", "--json", "link.json"]) == 2
+    assert Path("link.json").is_symlink()
+    assert not Path("target.json").exists()
+    assert main(["random", "noisy.py", "--games", "4", "--json", "link.json"]) == 0
+    assert Path("link.json").is_symlink()
+    assert json.loads(Path("target.json").read_text())["complete"]
+
+
+@pytest.mark.parametrize(
+    ("fails", "code"), [("raise ValueError('tired')", None), ("return [99] * len(states)", 2)]
+)
+def test_what_was_measured_before_an_agent_failed_is_reported(
+    fails: str, code: int | None, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("failing.py").write_text(STOPPING.replace("raise KeyboardInterrupt", fails))
+    words = ["failing.py", "random", "--games", "2000", "--json", "o.json"]
+    if code is None:
+        with pytest.raises(ValueError, match="tired"):
+            main(words)
+    else:
+        assert main(words) == code
+    told = json.loads(Path("o.json").read_text())
+    assert not told["complete"]
+    assert 0 < told["pairings"][0]["deals"] < 1000
+    captured = capsys.readouterr()
+    assert "stopped early" in captured.out
+    assert code is None or captured.err.startswith("error: agent 'failing.py'")
+
+
+def test_late_positions_before_an_agent_failed_are_reported(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("wrong.py").write_text("def act(states, rng):\n    return [99] * len(states)\n")
+    assert main(["--endgames", "random", "wrong.py", "--json", "o.json"]) == 2
+    assert [row["agent"] for row in json.loads(Path("o.json").read_text())] == ["random"] * 2
+    captured = capsys.readouterr()
+    assert "random" in captured.out
+    assert captured.err.startswith("error: agent 'wrong.py': position 0: action 99 is not legal")
+
+
 def test_an_illegal_action_is_told_in_one_line(
     here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -289,4 +331,23 @@ def test_a_disk_that_fills_up_is_told_after_the_table(
     assert main(["random", "noisy.py", "--games", "4", "--json", "/dev/full"]) == 1
     captured = capsys.readouterr()
     assert "even play" in captured.out
-    assert re.match(r"error: .*No space left", captured.err)
+    assert captured.err == "error: /dev/full was not written: No space left on device\n"
+
+
+def test_a_disk_that_fills_up_leaves_the_old_files(
+    here: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    files = ["o.json", "o.csv", "o.png"]
+    for file in files:
+        Path(file).write_text("old")
+    monkeypatch.setattr("os.fsync", full)
+    outputs = ["--json", "o.json", "--csv", "o.csv", "--plot", "o.png"]
+    assert main(["random", "noisy.py", "--games", "4", *outputs]) == 1
+    told = capsys.readouterr().err
+    for file in files:
+        assert f"error: {file} was not written: No space left on device\n" in told
+        assert Path(file).read_text() == "old"
+    assert sorted(path.name for path in here.glob("*o.*")) == sorted(files)

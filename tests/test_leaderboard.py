@@ -19,6 +19,7 @@ from marrakech_env.arena.cli import main
 from marrakech_env.arena.endgames import play_endgames
 from marrakech_env.arena.interval import Estimate, average_estimate, share_estimate
 from marrakech_env.arena.leaderboard import Leaderboard, Table, choose
+from marrakech_env.arena.leaderboard_files import read_ladder
 from marrakech_env.arena.rating import POINTS, rate
 
 NOISY = """
@@ -42,6 +43,17 @@ def act(states, rng):
         raise ValueError("only for two")
     return rules.action_mask(states).argmax(axis=1)
 """
+
+
+def a_ladder(name: Any = "random@1", rating: Any = 12, players: str = "2") -> dict[str, Any]:
+    """The content of a leaderboard with one entry, as far as ladders look at it."""
+    agents = [{"name": name, "rating": {"value": rating}}]
+    return {"kind": "marrakech-env leaderboard", "players": {players: {"agents": agents}}}
+
+
+@pytest.fixture
+def no_late_positions(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(leaderboard, "play_endgames", lambda *arguments: ())
 
 
 @pytest.fixture
@@ -190,9 +202,10 @@ def test_everybody_meets_everybody_in_each_number_of_players(here: Path, one_rou
         else:
             assert pairs == set(itertools.permutations(known, 2))
             assert standings.left_out == {"two.py@1": "only for two"}
-        ratings = [row.rating.value for row in standings.rows if row.rating]
-        assert ratings == sorted(ratings, reverse=True)
-        assert len(ratings) == len(known)
+        shares = [row.luck_adjusted.value for row in standings.rows if row.luck_adjusted]
+        assert shares == sorted(shares, reverse=True)
+        assert len(shares) == len(known)
+        assert all(row.rating for row in standings.rows)
         first = standings.rows[0]
         assert first.name == "greedy@1"
         assert [result.turns for result in first.endgames] == [2, 3]
@@ -287,7 +300,8 @@ def test_the_command_writes_page_and_json_and_is_measured_against_them(
     words = ["noisy.py", "two.py", "--leaderboard", "--seed", "1", "--budget", "9"]
     assert main(words) == 0
     page = Path("docs/leaderboard.md").read_text()
-    assert capsys.readouterr().out.rstrip() == page.rstrip()
+    written = "written: docs/leaderboard.md and docs/leaderboard.json"
+    assert capsys.readouterr().out == f"{page}\n{written}\n"
     command = "python evaluate.py noisy.py two.py --leaderboard --budget 9 --seed 1"
     assert f"Made by `{command}` on 20" in page
     assert re.search(r"\| `greedy@1` +\| +\+\d+ ± \d+ \|", page)
@@ -310,6 +324,9 @@ def test_the_command_writes_page_and_json_and_is_measured_against_them(
     ladder = ["--against", "docs/leaderboard.json", "--budget", "9", "--out", "."]
     assert main(["noisy.py", "--leaderboard", *ladder]) == 0
     page = Path("leaderboard-against.md").read_text()
+    written = "written: leaderboard-against.md and leaderboard-against.json"
+    assert capsys.readouterr().out == f"{page}\n{written}\n"
+    assert "`noisy.py@3 #2`" in page  # it stands on the ladder as well
     fixed = round(greedy["rating"]["value"])
     assert f"`greedy@1` {fixed:+d}" in page.split("## 4 players")[1]
     rated = json.loads(Path("leaderboard-against.json").read_text())
@@ -360,16 +377,31 @@ def test_ctrl_c_writes_what_is_known(
         (["--leaderboard", "nobody"], "unknown agent 'nobody'"),
         (["--leaderboard", "greedy@9"], "'greedy@9' is not installed"),
         (["--leaderboard", "--baseline", "greedy"], "'greedy' cannot be the baseline of luck"),
-        (["--leaderboard", "--against", "no.json"], "no.json is no leaderboard with ratings"),
+        (["--leaderboard", "--against", "no.json"], "no.json cannot be read: No such file"),
         (["--leaderboard", "--against", "bad.json"], "bad.json is no leaderboard with ratings"),
         (["--leaderboard", "--against", "good.json"], "no agent given that could be rated"),
+        (
+            ["sulky.py", "--leaderboard"],
+            "agent 'sulky.py@1' can be rated with no number of players, with 2: not today; with 3",
+        ),
+        (
+            ["sulky.py", "--leaderboard", "--against", "good.json"],
+            "agent 'sulky.py@1' can be rated with no number of players, with 2: not today; with 3",
+        ),
+        (
+            ["two.py", "--leaderboard", "--against", "good.json"],
+            "with 2: the ladder has no entries; with 3: only for two; with 4: only for two",
+        ),
+        (["many.py", "--leaderboard"], "'many.py@1': its attribute num_parameters must be a whole"),
     ],
 )
 def test_bad_input_is_told_in_one_line_before_playing(
     words: list[str], message: str, here: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
     Path("bad.json").write_text('{"kind": "something else"}')
-    Path("good.json").write_text('{"kind": "marrakech-env leaderboard", "players": {}}')
+    Path("good.json").write_text(json.dumps(a_ladder(players="3")))
+    Path("sulky.py").write_text("def act(states, rng):\n    raise ValueError('not\\ntoday')\n")
+    Path("many.py").write_text(NOISY.replace("1234", "'many'").replace("version = 3", ""))
     assert main(words) == 2
     told = capsys.readouterr()
     assert told.out == ""
@@ -392,3 +424,190 @@ def test_both_kinds_of_tables_can_be_asked_for() -> None:
         ("random", "greedy"),
         ("greedy", "random"),
     ]
+
+
+# ------------------------------------------------------------------------- nothing may be lost
+
+
+def test_the_number_of_weights_may_be_of_numpy(
+    here: Path, one_round: None, no_late_positions: None
+) -> None:
+    text = NOISY.replace("1234", "np.int64(1234)")
+    Path("noisy.py").write_text("import numpy as np\n" + text)
+    assert main(["noisy.py", "--leaderboard", "--budget", "9"]) == 0
+    rows = json.loads(Path("leaderboard.json").read_text())["players"]["2"]["agents"]
+    assert {row["name"]: row["num_parameters"] for row in rows}["noisy.py@3"] == 1234
+
+
+@pytest.mark.parametrize(
+    ("fails", "code"), [("raise ValueError('tired')", None), ("return [99] * len(states)", 2)]
+)
+def test_what_was_measured_before_an_agent_failed_is_written(
+    fails: str,
+    code: int | None,
+    here: Path,
+    no_late_positions: None,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    Path("failing.py").write_text(
+        f"{NOISY}\ncalls = 0\n\ndef act(states, rng):\n    global calls\n    calls += 1\n"
+        f"    if calls > 400:\n        {fails}\n    return Noisy().act(states, rng)\n"
+    )
+    words = ["failing.py", "--leaderboard", "--budget", "9"]
+    if code is None:
+        with pytest.raises(ValueError, match="tired") as error:
+            main(words)
+        assert error.value.__notes__ == ["raised by the agent 'failing.py@1'"]
+    else:
+        assert main(words) == code
+        assert "error: agent 'failing.py@1'" in capsys.readouterr().err
+    assert "9 minutes, stopped early" in Path("leaderboard.md").read_text()
+    told = json.loads(Path("leaderboard.json").read_text())
+    assert told["complete"] is False
+    assert any(board["pairings"] for board in told["players"].values())
+
+
+def test_a_budget_without_a_game_leaves_the_old_page(
+    here: Path, no_late_positions: None, capsys: pytest.CaptureFixture[str]
+) -> None:
+    Path("leaderboard.md").write_text("old")
+    assert main(["--leaderboard", "--budget", "0.00001"]) == 1
+    told = capsys.readouterr()
+    assert told.out == ""
+    assert re.fullmatch(
+        r"error: no game was played and nothing written; compiling, first decisions and late "
+        r"positions took \d+ seconds; give more minutes than --budget 1e-05\n",
+        told.err,
+    )
+    assert Path("leaderboard.md").read_text() == "old"
+    assert not Path("leaderboard.json").exists()
+
+
+def test_what_is_compiled_first_does_not_count_for_the_budget(
+    here: Path, one_round: None, no_late_positions: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """By a clock that hardly moves, but for the first decisions."""
+    now = 0.0
+
+    def clock() -> float:
+        nonlocal now
+        now += 1e-6
+        return now
+
+    def warm_up(*arguments: Any) -> None:
+        nonlocal now
+        now += 100
+
+    monkeypatch.setattr(arena.Tournament, "warm_up", warm_up)
+    monkeypatch.setattr(leaderboard, "perf_counter", clock)
+    board, seen = Leaderboard(), []
+    board.run(1, lambda seconds, doing: seen.append(seconds))
+    assert now > 300
+    assert max(seen) < 1
+    assert all(standings.pairings for standings in board.standings())
+
+
+def test_a_full_disk_leaves_the_old_files_and_is_told_by_name(
+    here: Path,
+    one_round: None,
+    no_late_positions: None,
+    monkeypatch: pytest.MonkeyPatch,
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    def full(_: int) -> None:
+        raise OSError(28, "No space left on device")
+
+    files = [Path("leaderboard.md"), Path("leaderboard.json")]
+    for file in files:
+        file.write_text("old")
+    monkeypatch.setattr("os.fsync", full)
+    assert main(["--leaderboard", "--budget", "1"]) == 1
+    told = capsys.readouterr()
+    assert ": 1 minute, rules official" in told.out
+    assert "written:" not in told.out
+    for file in files:
+        assert f"error: {file} was not written: No space left on device\n" in told.err
+        assert file.read_text() == "old"
+    assert {path.name for path in here.glob("*leaderboard*")} == {str(file) for file in files}
+
+
+def test_the_page_says_who_is_left_out_and_who_stands_twice(
+    here: Path, one_round: None, no_late_positions: None
+) -> None:
+    ladder = a_ladder()
+    ladder["players"]["4"] = ladder["players"]["2"]
+    Path("ladder.json").write_text(json.dumps(ladder))
+    words = ["two.py", "random", "--leaderboard", "--against", "ladder.json", "--budget", "9"]
+    assert main(words) == 0
+    page = Path("leaderboard-against.md").read_text()
+    two, three, four = page.split(" players\n\n")[1:]
+    assert "| `random@1 #2` |" in two
+    assert "has `#2` behind its name where it is fixed" in two
+    assert "Left out" not in two
+    left_out = "Left out: `two.py@1`: only for two"
+    assert three.startswith(f"{left_out}; `random@1`: the ladder has no entries.\n")
+    assert f"{left_out}.\n" in four
+    left_out = json.loads(Path("leaderboard-against.json").read_text())["players"]["3"]["left_out"]
+    assert left_out == {"two.py@1": "only for two", "random@1": "the ladder has no entries"}
+
+
+def changed(**parts: Any) -> str:
+    return json.dumps(a_ladder() | parts)
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        *(
+            (
+                json.dumps(a_ladder(rating=points)),
+                rf"with 2 players, the rating of '.*' must be .* not {told}",
+            )
+            for points, told in (
+                (math.nan, "nan"),
+                (math.inf, "inf"),
+                (-math.inf, "-inf"),
+                ("12", "'12'"),
+                (True, "True"),
+                (None, "None"),
+                (10**400, "1000"),
+                (1e9, "1000000000"),
+            )
+        ),
+        (json.dumps(a_ladder(name=5)), "with 2 players, name must be a text, not 5"),
+        (json.dumps(a_ladder(name=None)), "with 2 players, name must be a text, not None"),
+        (json.dumps(a_ladder(name="")), "with 2 players, the name '' is empty"),
+        (json.dumps(a_ladder(players="7")), "players has '7'; known: 2, 3, 4"),
+        (changed(players={}), "players must not be empty"),
+        (changed(players=[]), r"players must be an object, not \[\]"),
+        (changed(players={"2": 1}), "with 2 players must be an object, not 1"),
+        (changed(players={"2": {"agents": []}}), "with 2 players, agents must not be empty"),
+        (changed(players={"2": {"agents": {}}}), "with 2 players, agents must be a list, not {}"),
+        (changed(players={"2": {"agents": [1]}}), "with 2 players, an agent must be an object"),
+        (
+            changed(players={"2": {"agents": [{"name": "a", "rating": None}]}}),
+            "with 2 players, the rating of 'a' must be an object, not None",
+        ),
+        (
+            changed(players={"2": {"agents": 2 * a_ladder()["players"]["2"]["agents"]}}),
+            "with 2 players, the name 'random@1' is empty or occurs twice",
+        ),
+        (changed(kind="chess"), "its kind is 'chess', not 'marrakech-env leaderboard'"),
+        ("[1]", r"it must be an object, not \[1\]"),
+        ("# Leaderboard", "it is no JSON, and the file leaderboard.json beside the page is wanted"),
+        ("", "it is no JSON, and the file leaderboard.json beside the page is wanted"),
+        ("\ufeff{}", "it must not be empty"),
+        ("[" * 100_000, "it is no JSON, and the file leaderboard.json beside the page is wanted"),
+        ("1" * 5000, "it is no JSON, and the file leaderboard.json beside the page is wanted"),
+    ],
+)
+def test_a_ladder_that_is_none_is_refused_by_name(text: str, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "ladder.json"
+    path.write_text(json.dumps(a_ladder()))
+    assert read_ladder(path) == {2: {"random@1": 12.0}}
+    path.write_text(text, encoding="utf-8")
+    with pytest.raises(
+        ValueError, match=rf"ladder\.json is no leaderboard with ratings: {message}"
+    ) as error:
+        read_ladder(path)
+    assert len(str(error.value)) < 300 + len(str(path))

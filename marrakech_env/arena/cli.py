@@ -3,9 +3,13 @@
 from __future__ import annotations
 
 import math
+import os
 import shlex
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
+from time import perf_counter
 from typing import Annotated, Final, Literal
 
 import tyro
@@ -29,7 +33,6 @@ from marrakech_env.arena.leaderboard_files import (
     read_ladder,
 )
 from marrakech_env.arena.luck import DEFAULT_BASELINE
-from marrakech_env.arena.match import IllegalActionError
 from marrakech_env.arena.report import (
     WRITERS,
     check_plot,
@@ -38,6 +41,7 @@ from marrakech_env.arena.report import (
     write_endgames_json,
 )
 from marrakech_env.arena.tournament import Tournament
+from marrakech_env.files import check_writable, write_atomically
 from marrakech_env.spec import check_num_players
 
 File = Annotated[Path | None, tyro.conf.arg(metavar="FILE")]
@@ -94,7 +98,8 @@ class Config:
     """All agents that are known by name, and the named ones, with 2, 3 and 4 players: writes
     leaderboard.md and leaderboard.json."""
     budget: float = 60
-    """Minutes for the leaderboard: first the late positions of all agents, then games."""
+    """Minutes for the leaderboard: first the late positions of all agents, then games. What is
+    compiled before does not count."""
     out: Annotated[Path | None, tyro.conf.arg(metavar="FOLDER")] = None
     """Where to write the leaderboard: docs where that exists, else the current folder."""
     against: File = None
@@ -115,8 +120,12 @@ def main(arguments: list[str] | None = None) -> int:
         arguments: The words after the command; those of the process where None.
 
     Returns:
-        The exit code: 0; 1 where a file could not be written in the end; 2 for bad input; 130
-        after Ctrl-C, which still reports what is known.
+        The exit code: 0; 1 where a file could not be written in the end, and where no game of the
+        leaderboard fitted into the budget; 2 for bad input, and where an agent chose an illegal
+        action; 130 after Ctrl-C. What is known when the play stops is reported in any case.
+
+    Raises:
+        Exception: Whatever an agent raised, after the report.
     """
     config = tyro.cli(Config, args=arguments)
     messages = Console(stderr=True)
@@ -126,31 +135,57 @@ def main(arguments: list[str] | None = None) -> int:
     try:
         _check_options(config)
         if config.leaderboard:
-            ladder = None if config.against is None else read_ladder(config.against)
-            files = _leaderboard_files(config)
-            board = Leaderboard(config.agents, config.seed, config.baseline, ladder)
-            return _run_leaderboard(board, files, config, console, messages)
+            return _leaderboard(config, console, messages)
         outputs = _outputs(config)
         if config.endgames:
             return _endgames(config, console, messages)
         tournament = _tournament(config)
     except ValueError as error:
-        if hasattr(error, "__notes__"):  # an agent's own error: show where it arose
-            raise
-        return _tell(error, messages, BAD_INPUT)
-    try:
-        interrupted = _run(tournament, messages)
-    except IllegalActionError as error:
-        return _tell(error, messages, BAD_INPUT)
-
+        return _ending(error, messages)
+    stopped = _until_stopped(partial(_run, tournament, messages))
     result = tournament.result()
+    if not result.pairings and isinstance(stopped, Exception):
+        return _ending(stopped, messages)
     print_result(result, console)
-    for option, path in outputs.items():
+    writers = {path: partial(WRITERS[option], result) for option, path in outputs.items()}
+    written = _write(writers, messages)
+    return _ending(stopped, messages) or (0 if len(written) == len(outputs) else UNWRITTEN)
+
+
+def _until_stopped(play: Callable[[], None]) -> Exception | KeyboardInterrupt | None:
+    """Plays; what stopped it before its end, if anything did."""
+    try:
+        play()
+    except (Exception, KeyboardInterrupt) as stopped:
+        return stopped
+    return None
+
+
+def _ending(stopped: Exception | KeyboardInterrupt | None, messages: Console) -> int:
+    """Tells what stopped the command and returns the exit code.
+
+    Raises:
+        Exception: An agent's own error, to show where it arose.
+    """
+    if stopped is None:
+        return 0
+    if isinstance(stopped, KeyboardInterrupt):
+        return INTERRUPTED
+    if isinstance(stopped, ValueError) and not hasattr(stopped, "__notes__"):
+        return _tell(stopped, messages, BAD_INPUT)
+    raise stopped
+
+
+def _write(writers: Mapping[Path, Callable[[Path], None]], messages: Console) -> list[Path]:
+    """Writes files, tells which ones cannot be written, and returns the others."""
+    written = []
+    for path, write in writers.items():
         try:
-            WRITERS[option](result, path)
+            write(path)
+            written.append(path)
         except OSError as error:
-            return _tell(error, messages, UNWRITTEN)
-    return INTERRUPTED if interrupted else 0
+            _tell(f"{path} was not written: {error.strerror or error}", messages, UNWRITTEN)
+    return written
 
 
 def _check_options(config: Config) -> None:
@@ -199,19 +234,18 @@ def _endgames(config: Config, console: Console, messages: Console) -> int:
     for agent in config.agents:
         load_agent(agent, config.players)  # so that a wrong name is told before anybody plays
     results: list[EndgameResult] = []
-    interrupted = False
-    try:
+
+    def play() -> None:
         for agent in config.agents:
-            results += play_endgames(agent, config.players, config.seed)
-    except KeyboardInterrupt:
-        interrupted = True
+            results.extend(play_endgames(agent, config.players, config.seed))
+
+    stopped = _until_stopped(play)
+    if not results and isinstance(stopped, Exception):
+        return _ending(stopped, messages)
     print_endgames(results, console)
-    if config.json is not None:
-        try:
-            write_endgames_json(results, config.json)
-        except OSError as error:
-            return _tell(error, messages, UNWRITTEN)
-    return INTERRUPTED if interrupted else 0
+    outputs = [config.json] if config.json is not None else []
+    written = _write({path: partial(write_endgames_json, results) for path in outputs}, messages)
+    return _ending(stopped, messages) or (0 if len(written) == len(outputs) else UNWRITTEN)
 
 
 def _leaderboard_files(config: Config) -> tuple[Path, Path]:
@@ -232,35 +266,51 @@ def _leaderboard_files(config: Config) -> tuple[Path, Path]:
     return files
 
 
-def _run_leaderboard(
-    board: Leaderboard,
-    files: tuple[Path, Path],
-    config: Config,
-    console: Console,
-    messages: Console,
-) -> int:
-    """Plays, prints and writes the leaderboard; returns the exit code."""
-    seconds, complete = 60 * config.budget, False
-    with _bar(messages, TextColumn("{task.description}")) as bar:
-        task = bar.add_task("", total=seconds)
-        try:
+def _leaderboard(config: Config, console: Console, messages: Console) -> int:
+    """Plays, prints and writes the leaderboard; returns the exit code.
+
+    Raises:
+        ValueError: Bad input.
+    """
+    ladder = None if config.against is None else read_ladder(config.against)
+    files = _leaderboard_files(config)
+    started = perf_counter()
+    board = Leaderboard(config.agents, config.seed, config.baseline, ladder)
+    seconds = 60 * config.budget
+
+    def play() -> None:
+        with _bar(messages, TextColumn("{task.description}")) as bar:
+            task = bar.add_task("", total=seconds)
             board.run(
                 seconds,
                 lambda used, doing: bar.update(task, completed=used, description=doing),
             )
-            complete = True
-        except KeyboardInterrupt:
-            pass
-    made = circumstances(_command(config), config.budget, config.seed, config.baseline, complete)
+
+    stopped = _until_stopped(play)
     standings = board.standings()
+    if not any(players.pairings for players in standings):
+        advice = f"; give more minutes than --budget {config.budget:g}" if stopped is None else ""
+        _tell(
+            "no game was played and nothing written; compiling, first decisions and late "
+            f"positions took {perf_counter() - started:.0f} seconds{advice}",
+            messages,
+            UNWRITTEN,
+        )
+        return _ending(stopped, messages) or UNWRITTEN
+    made = circumstances(
+        _command(config), config.budget, config.seed, config.baseline, complete=stopped is None
+    )
     page, data = (write(standings, made, board.ladder) for write in (as_markdown, as_json))
     console.print(page, markup=False, highlight=False, soft_wrap=True)
-    try:
-        for file, text in zip(files, (page, data), strict=True):
-            file.write_text(text, encoding="utf-8")
-    except OSError as error:
-        return _tell(error, messages, UNWRITTEN)
-    return 0 if complete else INTERRUPTED
+    texts = dict(zip(files, (page, data), strict=True))
+    written = _write(
+        {file: partial(write_atomically, data=text.encode()) for file, text in texts.items()},
+        messages,
+    )
+    if written:
+        told = f"written: {' and '.join(map(str, written))}"
+        console.print(told, markup=False, highlight=False, soft_wrap=True)
+    return _ending(stopped, messages) or (0 if len(written) == len(files) else UNWRITTEN)
 
 
 def _command(config: Config) -> str:
@@ -273,15 +323,11 @@ def _command(config: Config) -> str:
     return shlex.join(words)
 
 
-def _run(tournament: Tournament, messages: Console) -> bool:
-    """Plays under a progress bar; True where Ctrl-C stopped it."""
+def _run(tournament: Tournament, messages: Console) -> None:
+    """Plays under a progress bar."""
     with _bar(messages, TextColumn("games"), MofNCompleteColumn()) as bar:
         task = bar.add_task("games", total=tournament.num_games)
-        try:
-            tournament.run(lambda played, _: bar.update(task, completed=played))
-        except KeyboardInterrupt:
-            return True
-    return False
+        tournament.run(lambda played, _: bar.update(task, completed=played))
 
 
 def _bar(messages: Console, *columns: ProgressColumn) -> Progress:
@@ -303,7 +349,7 @@ def _outputs(config: Config) -> dict[str, Path]:
     """
     wanted = {option: getattr(config, option) for option in WRITERS}
     outputs = {option: path for option, path in wanted.items() if path is not None}
-    if len({path.resolve() for path in outputs.values()}) < len(outputs):
+    if len({os.path.realpath(path) for path in outputs.values()}) < len(outputs):
         raise ValueError(f"--{', --'.join(outputs)} must be different files")
     for option, path in outputs.items():
         _check_writable(option, path)
@@ -314,16 +360,12 @@ def _outputs(config: Config) -> dict[str, Path]:
 
 def _check_writable(option: str, path: Path) -> None:
     """Raises ValueError where a file could not be written."""
-    new = not path.exists()
     try:
-        with path.open("ab"):
-            pass
+        check_writable(path)
     except OSError as error:
         raise ValueError(f"--{option} {path} cannot be written: {error.strerror}") from error
-    if new:
-        path.unlink()
 
 
-def _tell(error: Exception, messages: Console, code: int) -> int:
+def _tell(error: Exception | str, messages: Console, code: int) -> int:
     messages.print(f"error: {error}", style="red", markup=False, highlight=False, soft_wrap=True)
     return code

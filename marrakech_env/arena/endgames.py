@@ -28,6 +28,7 @@ from marrakech_env import rules
 from marrakech_env.actions import NUM_ACTIONS
 from marrakech_env.agent import agent_name, load_agent
 from marrakech_env.arena.interval import Estimate, mean_estimate
+from marrakech_env.arena.match import IllegalActionError
 from marrakech_env.chance import checked_seed
 from marrakech_env.notation import parse_position
 from marrakech_env.solver import turns_left
@@ -116,7 +117,8 @@ def play_endgames(agent: Any, num_players: int = 2, seed: int | None = 0) -> lis
         One result for each number of turns left, ascending.
 
     Raises:
-        ValueError: No such agent or number of players, a bad seed, or an action that is not legal.
+        ValueError: No such agent or number of players, or a bad seed.
+        IllegalActionError: An action is not legal.
     """
     games = load_endgames(num_players)
     player = load_agent(agent, num_players)
@@ -147,9 +149,9 @@ def play_endgames(agent: Any, num_players: int = 2, seed: int | None = 0) -> lis
 
 
 def _check(actions: NDArray[Any], games: Endgames, name: str) -> None:
-    """Raises ValueError where one of the actions is not legal."""
+    """Raises IllegalActionError where one of the actions is not legal."""
     if actions.shape != games.states.shape or actions.dtype.kind not in "iu":
-        raise ValueError(
+        raise IllegalActionError(
             f"agent {name!r}: actions must be integers of shape {games.states.shape}, not "
             f"{actions.dtype} of shape {actions.shape}"
         )
@@ -157,7 +159,7 @@ def _check(actions: NDArray[Any], games: Endgames, name: str) -> None:
     for row, action in enumerate(actions):
         if not (0 <= action < NUM_ACTIONS and mask[row, action]):
             legal = ", ".join(map(str, np.flatnonzero(mask[row])))
-            raise ValueError(
+            raise IllegalActionError(
                 f"agent {name!r}: position {row}: action {action} is not legal; "
                 f"legal actions: {legal}"
             )

@@ -22,7 +22,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from marrakech_env.agent import Agent, agent_version, known_agents, load_agent
+from marrakech_env.agent import Agent, agent_number, agent_version, known_agents, load_agent
 from marrakech_env.arena.endgames import EndgameResult, load_endgames, play_endgames
 from marrakech_env.arena.interval import average_estimate
 from marrakech_env.arena.luck import DEFAULT_BASELINE
@@ -110,7 +110,8 @@ class Leaderboard:
 
         Raises:
             ValueError: An unknown agent, one on the ladder that is not installed in that version,
-                or nobody to be rated.
+                one whose numbers are none, one of `agents` that can be rated with no number of
+                players, or nobody to be rated.
             IllegalActionError: An agent cannot play.
         """
         self.ladder = ladder
@@ -119,28 +120,35 @@ class Leaderboard:
         self._tournaments: dict[int, Tournament] = {}
         self._endgames: dict[tuple[int, str], tuple[EndgameResult, ...]] = {}
         self._left_out: dict[int, dict[str, str]] = {}
-        names = [versioned(spec) for spec in agents]
-        if ladder is None:
-            names = [*(versioned(name) for name in known_agents()), *names]
-        elif not names:
+        self._num_parameters: dict[tuple[int, str], int | None] = {}
+        given = [versioned(spec) for spec in agents]
+        known = [versioned(name) for name in known_agents()] if ladder is None else []
+        if not given and not known:
             raise ValueError("no agent given that could be rated against the ladder")
-        self._names = list(dict.fromkeys(names))
+        self._names = list(dict.fromkeys([*known, *given]))
         for players in PLAYER_COUNTS:
             self._draw_up(players)
+        for name in given if self._tournaments else self._names:
+            reasons = {players: out.get(name) for players, out in self._left_out.items()}
+            if all(reasons.values()):
+                told = "; ".join(f"with {players}: {why}" for players, why in reasons.items())
+                raise ValueError(f"agent {name!r} can be rated with no number of players, {told}")
 
     def run(self, seconds: float, progress: Progress = lambda seconds, doing: None) -> None:
         """Lets everybody play late positions, and then games until the seconds are over.
 
-        The late positions are all played, even where they take longer than that.
+        The first decisions, where kernels compile, do not count. The late positions are all played,
+        even where they take longer than the seconds.
         """
+        for players, tournament in self._tournaments.items():
+            progress(0, f"{players} players, first decisions")
+            tournament.warm_up()
         started = perf_counter()
 
         def used() -> float:
             return perf_counter() - started
 
         for players, tournament in self._tournaments.items():
-            progress(used(), f"{players} players, first decisions")
-            tournament.warm_up()
             for entrant in self._rated(tournament):
                 progress(used(), f"{players} players, late positions: {entrant.name}")
                 results = play_endgames(entrant.agent, players, self.seed)
@@ -156,17 +164,21 @@ class Leaderboard:
             table.play(tell)
 
     def standings(self) -> list[Standings]:
-        """What is known now, for each number of players for which agents can meet."""
-        return [self._standings(players) for players in self._tournaments]
+        """What is known now, for each number of players."""
+        return [self._standings(players) for players in PLAYER_COUNTS]
 
     def _draw_up(self, players: int) -> None:
         field = None if self.ladder is None else self.ladder.get(players, {})
         reasons = {name: _refusal(name, players) for name in self._names}
         able = [name for name, reason in reasons.items() if reason is None]
         self._left_out[players] = {name: r for name, r in reasons.items() if r is not None}
-        if len(able) + len(field or ()) < 2 or not able or (field is not None and not field):
+        if field is None and len(able) == 1:
+            self._left_out[players][able[0]] = "there is nobody to play with"
+        if field is not None and not field:
+            self._left_out[players] |= dict.fromkeys(able, "the ladder has no entries")
+        if len(self._left_out[players]) == len(reasons):
             return
-        self._tournaments[players] = Tournament(
+        tournament = Tournament(
             able,
             players,
             RULES,
@@ -177,6 +189,10 @@ class Leaderboard:
             baseline=self.baseline,
             field_ratings=None if field is None else list(field.values()),
         )
+        self._tournaments[players] = tournament
+        for entrant in self._rated(tournament):
+            number = agent_number(entrant.agent, "num_parameters", entrant.name)
+            self._num_parameters[players, entrant.name] = number
 
     def _rated(self, tournament: Tournament) -> list[Entrant]:
         """The entrants without the ladder."""
@@ -184,7 +200,9 @@ class Leaderboard:
         return tournament.entrants[: len(tournament.entrants) - fixed]
 
     def _standings(self, players: int) -> Standings:
-        tournament = self._tournaments[players]
+        tournament = self._tournaments.get(players)
+        if tournament is None:
+            return Standings(players, [], [], [], self._left_out[players])
         result = tournament.result()
         rated = self._rated(tournament)
         rows = [
@@ -215,7 +233,7 @@ class Leaderboard:
             luck_adjusted=average_estimate(adjusted) if adjusted else None,
             endgames=self._endgames.get((players, entrant.name), ()),
             ms_per_decision=summary.ms_per_decision,
-            num_parameters=getattr(entrant.agent, "num_parameters", None),
+            num_parameters=self._num_parameters[players, entrant.name],
         )
 
 
@@ -225,7 +243,7 @@ def versioned(spec: str) -> str:
     Raises:
         ValueError: There is no such agent, or not of the version that is asked for.
     """
-    version = f"@{agent_version(load_agent(spec))}"
+    version = f"@{agent_version(load_agent(spec), spec)}"
     return spec if spec.endswith(version) else spec + version
 
 
@@ -240,7 +258,7 @@ def _refusal(name: str, players: int) -> str | None:
     except IllegalActionError:
         raise
     except ValueError as error:
-        return str(error)
+        return " ".join(str(error).split()) or "it raises ValueError"
     return None
 
 
@@ -267,7 +285,7 @@ def _described(table: Table) -> str:
     return f"{players} players, {agent} against {opponent}"
 
 
-def _strength(row: Row) -> tuple[float, float]:
-    """What the rows are sorted by."""
-    rating, share = row.rating, row.win_share
-    return (rating.value if rating else -math.inf, share.value if share else -math.inf)
+def _strength(row: Row) -> float:
+    """What the rows are sorted by: the figure that is known best."""
+    share = row.luck_adjusted or row.win_share
+    return -math.inf if share is None else share.value

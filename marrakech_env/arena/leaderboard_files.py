@@ -8,6 +8,7 @@ from __future__ import annotations
 import json
 import os
 import platform
+import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
@@ -22,6 +23,9 @@ from marrakech_env.arena.result import Row, Standings, share_matrix
 
 KIND: Final = "marrakech-env leaderboard"
 PACKAGES: Final = ("marrakech-env", "numpy", "numba")
+MOST_POINTS: Final = 10_000
+"""Of a rating on a ladder: far beyond every real one, and odds that a float still holds."""
+JSON_NAMES: Final[dict[type, str]] = {dict: "an object", list: "a list", str: "a text"}
 
 NOTES: Final = """\
 - **rating**: 400 points more are odds of 10 to 1 in a two-player game; {scale}.
@@ -34,7 +38,12 @@ NOTES: Final = """\
 - **ms**: milliseconds a decision, many decided at once on one core. **weights**: learned or given
   numbers, for all numbers of players.
 
-All intervals (±) are 95 %, by deal; `docs/evaluation.md` says how they are made."""
+The rows are in the order of the luck-adjusted win share, which is known better than the rating. All
+intervals (±) are 95 %, by deal; `docs/evaluation.md` says how they are made."""
+
+DOUBLES: Final = (
+    "An agent that is measured and held fixed as well has `#2` behind its name where it is fixed."
+)
 
 ADDING: Final = """\
 An agent gets its row where it is named in the command: `python evaluate.py my_agent.py:act
@@ -86,19 +95,64 @@ def read_ladder(path: Path) -> Ladder:
     """The ratings of a leaderboard that was written as JSON.
 
     Raises:
-        ValueError: It cannot be read, is no leaderboard, or has entries without rating.
+        ValueError: It cannot be read, is no leaderboard, or has entries without rating; names the
+            file and what is wrong.
     """
     try:
-        data = json.loads(path.read_text(encoding="utf-8"))
-        if data["kind"] != KIND:
-            raise ValueError(f"its kind is {data['kind']!r}, not {KIND!r}")
-        return {
-            players: {row["name"]: float(row["rating"]["value"]) for row in standings["agents"]}
-            for players in PLAYER_COUNTS
-            if (standings := data["players"].get(str(players))) is not None
-        }
-    except (OSError, ValueError, LookupError, TypeError, AttributeError) as error:
+        return _ladder(_json(path.read_bytes()))
+    except OSError as error:
+        raise ValueError(f"{path} cannot be read: {error.strerror or error}") from error
+    except ValueError as error:
         raise ValueError(f"{path} is no leaderboard with ratings: {error}") from error
+
+
+def _json(content: bytes) -> Any:
+    try:
+        return json.loads(content)
+    except (ValueError, RecursionError) as error:
+        raise ValueError(
+            f"it is no JSON, and the file leaderboard.json beside the page is wanted ({error})"
+        ) from error
+
+
+def _ladder(data: Any) -> Ladder:
+    """The ratings in the content of a leaderboard.
+
+    Raises:
+        ValueError: Says what is wrong.
+    """
+    kind = _part(data, dict, "it").get("kind")
+    if kind != KIND:
+        raise ValueError(f"its kind is {reprlib.repr(kind)}, not {KIND!r}")
+    counts = {str(players): players for players in PLAYER_COUNTS}
+    ladder: dict[int, dict[str, float]] = {}
+    for players, standings in _part(data.get("players"), dict, "players").items():
+        if players not in counts:
+            raise ValueError(f"players has {reprlib.repr(players)}; known: {', '.join(counts)}")
+        where = f"with {players} players"
+        ratings = ladder[counts[players]] = {}
+        agents = _part(standings, dict, where).get("agents")
+        for row in _part(agents, list, f"{where}, agents"):
+            name = _part(_part(row, dict, f"{where}, an agent").get("name"), str, f"{where}, name")
+            if name in ratings or not name:
+                raise ValueError(f"{where}, the name {reprlib.repr(name)} is empty or occurs twice")
+            who = f"{where}, the rating of {reprlib.repr(name)}"
+            points = _part(row.get("rating"), dict, who).get("value")
+            if type(points) not in (int, float) or not abs(points) <= MOST_POINTS:
+                raise ValueError(
+                    f"{who} must be a number within ±{MOST_POINTS:,}, not {reprlib.repr(points)}"
+                )
+            ratings[name] = float(points)
+    return ladder
+
+
+def _part(value: Any, kind: type, what: str) -> Any:
+    """A part of the JSON, checked to be of a kind, and not to be an empty list or object."""
+    if not isinstance(value, kind):
+        raise ValueError(f"{what} must be {JSON_NAMES[kind]}, not {reprlib.repr(value)}")
+    if kind is not str and not value:
+        raise ValueError(f"{what} must not be empty")
+    return value
 
 
 # ------------------------------------------------------------------------------------------ JSON
@@ -162,7 +216,8 @@ def as_markdown(
 ) -> str:
     """The page; see `as_json` for the arguments."""
     versions = ", ".join(f"{name} {number}" for name, number in made.versions.items())
-    minutes = f"{made.minutes:g} minutes" + ("" if made.complete else ", stopped early")
+    minutes = f"{made.minutes:g} minute{'' if made.minutes == 1 else 's'}"
+    minutes += "" if made.complete else ", stopped early"
     evens = ", ".join(f"{100 / players:.1f} %" for players in PLAYER_COUNTS)
     scale = "the average is 0" if ladder is None else "those it is measured against are fixed"
     parts = [
@@ -173,18 +228,28 @@ def as_markdown(
     ]
     for board in standings:
         parts.append(f"## {board.num_players} players")
-        if ladder is not None:
-            fixed = [f"`{name}` {r:+.0f}" for name, r in ladder[board.num_players].items()]
-            parts.append(f"Held fixed: {', '.join(fixed)}.")
-        parts.append(_main_table(board))
-        copies = "" if board.num_players == 2 else f"{board.num_players - 1} copies of "
-        for title, adjusted in (("Win share", False), ("Luck-adjusted win share", True)):
-            parts.append(f"{title} in %, of the row against {copies}the column:")
-            parts.append(_matrix(board, adjusted))
+        if board.rows:
+            parts += _tables(board, None if ladder is None else ladder[board.num_players])
         reasons = [f"`{name}`: {reason}" for name, reason in board.left_out.items()]
         if reasons:
             parts.append(f"Left out: {'; '.join(reasons)}.")
     return "\n\n".join([*parts, "## Adding a row", ADDING]) + "\n"
+
+
+def _tables(board: Standings, fixed: Mapping[str, float] | None) -> list[str]:
+    """The parts of the page about one number of players, with the ratings that are held fixed."""
+    parts = []
+    if fixed is not None:
+        ratings = [f"`{name}` {rating:+.0f}" for name, rating in fixed.items()]
+        parts.append(f"Held fixed: {', '.join(ratings)}.")
+        if any(row.name in fixed for row in board.rows):
+            parts.append(DOUBLES)
+    parts.append(_main_table(board))
+    copies = "" if board.num_players == 2 else f"{board.num_players - 1} copies of "
+    for title, adjusted in (("Win share", False), ("Luck-adjusted win share", True)):
+        parts.append(f"{title} in %, of the row against {copies}the column:")
+        parts.append(_matrix(board, adjusted))
+    return parts
 
 
 def _main_table(board: Standings) -> str:

@@ -6,6 +6,7 @@ Rich and Matplotlib are imported where they are used: JSON and CSV need neither.
 from __future__ import annotations
 
 import csv
+import io
 import json
 import math
 from collections.abc import Callable, Sequence
@@ -16,6 +17,7 @@ from typing import TYPE_CHECKING, Any, Final
 from marrakech_env.arena.endgames import EndgameResult
 from marrakech_env.arena.interval import Estimate
 from marrakech_env.arena.result import LuckAdjusted, Pairing, Result
+from marrakech_env.files import write_atomically
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -90,30 +92,31 @@ def pairing_as_dict(pairing: Pairing) -> dict[str, Any]:
 
 def write_json(result: Result, path: Path) -> None:
     """Writes everything as JSON (see `as_dict`)."""
-    path.write_text(json.dumps(as_dict(result), indent=2) + "\n", encoding="utf-8")
+    write_atomically(path, (json.dumps(as_dict(result), indent=2) + "\n").encode())
 
 
 def write_csv(result: Result, path: Path) -> None:
     """Writes one line for each pairing, with the columns `CSV_FIELDS`."""
-    with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow(CSV_FIELDS)
-        for pairing in result.pairings:
-            writer.writerow(
-                (
-                    pairing.agent,
-                    pairing.opponent,
-                    result.num_players,
-                    result.rules,
-                    result.seed,
-                    pairing.deals,
-                    pairing.games,
-                    result.even,
-                    *estimate_as_dict(pairing.win_share).values(),
-                    *estimate_as_dict(pairing.margin).values(),
-                    *_adjusted_cells(pairing.luck_adjusted),
-                )
+    table = io.StringIO(newline="")
+    writer = csv.writer(table)
+    writer.writerow(CSV_FIELDS)
+    for pairing in result.pairings:
+        writer.writerow(
+            (
+                pairing.agent,
+                pairing.opponent,
+                result.num_players,
+                result.rules,
+                result.seed,
+                pairing.deals,
+                pairing.games,
+                result.even,
+                *estimate_as_dict(pairing.win_share).values(),
+                *estimate_as_dict(pairing.margin).values(),
+                *_adjusted_cells(pairing.luck_adjusted),
             )
+        )
+    write_atomically(path, table.getvalue().encode())
 
 
 def write_plot(result: Result, path: Path) -> None:
@@ -138,7 +141,9 @@ def write_plot(result: Result, path: Path) -> None:
     axes.set_xlabel("win share in %, 95 % interval; dashed: even play")
     axes.set_title(_title(result), fontsize="medium")
     axes.spines[["top", "right"]].set_visible(False)
-    figure.savefig(path, dpi=150)
+    picture = io.BytesIO()
+    figure.savefig(picture, format=path.suffix.removeprefix("."), dpi=150)
+    write_atomically(path, picture.getvalue())
 
 
 def check_plot(path: Path) -> None:
@@ -202,7 +207,7 @@ def write_endgames_json(results: Sequence[EndgameResult], path: Path) -> None:
         | {"regret": estimate_as_dict(result.regret), "optimal": estimate_as_dict(result.optimal)}
         for result in results
     ]
-    path.write_text(json.dumps(rows, indent=2) + "\n", encoding="utf-8")
+    write_atomically(path, (json.dumps(rows, indent=2) + "\n").encode())
 
 
 def _new_table() -> Table:
