@@ -19,11 +19,11 @@ def write_atomically(path: Path, data: bytes) -> None:
     Raises:
         OSError: It cannot be written; names the file. The old content is still there.
     """
-    target = _target(path)
     try:
-        if _is_special(target):
-            target.write_bytes(data)
+        if _is_special(path):
+            path.write_bytes(data)
             return
+        target = Path(os.path.realpath(path))
         temporary = _temporary(target)
         try:
             with open(temporary, "wb") as file:
@@ -43,23 +43,18 @@ def check_writable(path: Path) -> None:
     Raises:
         OSError: It cannot.
     """
-    target = _target(path)
-    if target.exists():
-        with target.open("ab"):
+    if path.exists():
+        with path.open("ab"):
             pass
-    if not _is_special(target):
-        temporary = _temporary(target)
+    if not _is_special(path):
+        temporary = _temporary(Path(os.path.realpath(path)))
         temporary.touch()
         temporary.unlink()
 
 
-def _target(path: Path) -> Path:
-    """Where a path leads in the end; the file need not exist."""
-    return Path(os.path.realpath(path))
-
-
-def _is_special(target: Path) -> bool:
-    return target.exists() and not target.is_file()
+def _is_special(path: Path) -> bool:
+    """Whether there is something else than an ordinary file; realpath cannot name every pipe."""
+    return path.exists() and not path.is_file()
 
 
 def _temporary(target: Path) -> Path:

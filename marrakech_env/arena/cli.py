@@ -291,8 +291,9 @@ def _leaderboard(config: Config, console: Console, messages: Console) -> int:
     if not any(players.pairings for players in standings):
         advice = f"; give more minutes than --budget {config.budget:g}" if stopped is None else ""
         _tell(
-            "no game was played and nothing written; compiling, first decisions and late "
-            f"positions took {perf_counter() - started:.0f} seconds{advice}",
+            f"no game was played and nothing written; {perf_counter() - started:.0f} seconds went "
+            "into compiling, which the budget does not count, and into the late positions of all "
+            f"agents{advice}",
             messages,
             UNWRITTEN,
         )
