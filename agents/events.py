@@ -27,7 +27,7 @@ class EventFile(KVWriter):
 
         Args:
             folder: Where the file goes.
-            complain: Is told once that the file cannot be written.
+            complain: Is told that the file cannot be written.
 
         Raises:
             OSError: The folder cannot be made.
@@ -35,7 +35,6 @@ class EventFile(KVWriter):
         folder.mkdir(exist_ok=True)
         self._path = folder / f"events.out.tfevents.{time.time():.0f}.{os.getpid()}"
         self._complain = complain
-        self._complained = False
 
     def write(
         self, key_values: Mapping[str, Any], key_excluded: Mapping[str, Any], step: int = 0
@@ -52,9 +51,7 @@ class EventFile(KVWriter):
             summary = Summary(value=values)
             self._append(Event(wall_time=time.time(), step=step, summary=summary))
         except OSError as error:
-            if not self._complained:
-                self._complain(f"cannot write {self._path}: {error}; training goes on without it")
-            self._complained = True
+            self._complain(f"cannot write {self._path}: {error}; training goes on without it")
 
     def _append(self, event: Any) -> None:
         record = io.BytesIO()
