@@ -2,7 +2,7 @@
 
     python train.py                          five minutes, two players, then the table
     python train.py --minutes 60 --players 4
-    python train.py --algorithm value        a value network from self-play instead of PPO
+    python train.py --algorithm value        a value network from self-play, stronger than PPO
     python train.py --resume runs/NAME       goes on after a kill, a crash or a Ctrl-C
 
 Everything of a run lies in its folder runs/NAME: config.json, metrics.csv with learning_curve.png,
@@ -32,17 +32,21 @@ try:
         TimeElapsedColumn,
         TimeRemainingColumn,
     )
-    from stable_baselines3.common.logger import configure
+    from stable_baselines3.common.logger import Logger
 
+    from marrakech_agents.events import EventFile
     from marrakech_agents.learner import Learner
     from marrakech_agents.ppo_learner import PPOLearner, PPOSettings
-    from marrakech_agents.runs import RunFolder
+    from marrakech_agents.runs import RunFolder, from_json
     from marrakech_agents.td import Settings
     from marrakech_agents.value_learner import ValueLearner
     from marrakech_env import arena
+    from marrakech_env.arena.cli import BAD_INPUT, INTERRUPTED, UNWRITTEN
     from marrakech_env.arena.report import print_result, write_json
+    from marrakech_env.arena.tournament import MOST_DEALS
 except ModuleNotFoundError as error:
-    sys.exit(f"train.py needs {error.name}: pip install -e '.[train]' (in the clone)")
+    print(f"train.py needs {error.name}: pip install -e '.[train]' (in the clone)", file=sys.stderr)
+    sys.exit(2)
 
 OPPONENTS = ("random", "greedy", "expectimax")
 """Whom the trained agent is measured against."""
@@ -58,7 +62,7 @@ class Config:
     algorithm: Literal["ppo", "value"] = "ppo"
     """ppo: MaskablePPO against a league of opponents. value: a value network that learns by
     playing, mostly against itself, and plays with one to two turns of lookahead (evaluations on the
-    way: one)."""
+    way: one); after a minute it is stronger than ppo after an hour, but slower to decide."""
     minutes: float | None = None
     """Training time in minutes, evaluations on the way included; 5.0 where neither this nor
     --timesteps or --games is given."""
@@ -90,7 +94,8 @@ class Config:
     evaluation_deals: int = 100
     """Deals in each of them (one game in every seat for each deal)."""
     final_deals: int = 1000
-    """Deals against each opponent in the final evaluation."""
+    """Deals against each opponent in the final evaluation. 1000 of them take ppo some 15 seconds,
+    value, which looks ahead, two to five minutes; Ctrl-C keeps what is measured by then."""
     checkpoint_minutes: float = 1.0
     """Minutes between two checkpoints: what a kill can cost."""
 
@@ -119,6 +124,9 @@ def check(config: Config) -> None:
         value = getattr(config, name)
         if value is not None and not value >= least:
             raise ValueError(f"{flag(name)} must be at least {least}, not {value}")
+    for name in ("evaluation_deals", "final_deals"):
+        if (value := getattr(config, name)) > MOST_DEALS:
+            raise ValueError(f"{flag(name)} must be at most {MOST_DEALS:,}, not {value:,}")
     if config.minutes is not None and not config.minutes > 0:
         raise ValueError(f"--minutes must be above 0, not {config.minutes}")
     if not 0 <= config.seed < 2**32:
@@ -147,7 +155,9 @@ class Training:
         self.run = run
         self.learner = learner
         self.bar = bar
-        self.logger = configure(str(run.path / "tensorboard"), ["tensorboard"])
+        self.complaints: set[str] = set()
+        events = EventFile(run.path / "tensorboard", self.complain)
+        self.logger = Logger(None, [events])
         self.learner.prepare(self.logger)
         if run.checkpoint is not None:
             bar.console.print(
@@ -156,7 +166,7 @@ class Training:
             )
         self.state = learner.state()
         self.started = self.last_checkpoint = time.monotonic()
-        self.task = bar.add_task("training", total=1.0, note="")
+        self.task = bar.add_task("training", total=1.0, note=self.note or "the first round ...")
         bar.update(self.task, completed=self.done)
         bar.tasks[self.task].start_time = bar.get_time() - run.elapsed
 
@@ -173,13 +183,22 @@ class Training:
             return min(1.0, float(self.learner.steps) / length)
         return min(1.0, self.elapsed / (60 * (self.config.minutes or MINUTES)))
 
+    @property
+    def note(self) -> str:
+        """The last evaluation, empty before the first."""
+        if not self.run.metrics:
+            return ""
+        row = self.run.metrics[-1]
+        share = f"{100 * row['win_share_greedy']:.0f} % against greedy"
+        return f"{row['steps']:,} {self.learner.unit}, {share}"
+
     def learn(self) -> None:
         """Goes on to the end, or to a Ctrl-C: then the last whole round is kept."""
         try:
             while (done := self.done) < 1:
                 self.learner.advance(done, self.run.past)
                 self.state = self.learner.state()
-                self.bar.update(self.task, completed=self.done)
+                self.bar.update(self.task, completed=self.done, note=self.note)
                 measured = self.run.metrics[-1]["progress"] if self.run.metrics else 0.0
                 parts = self.config.evaluations
                 if int(self.done * parts) > int(measured * parts):
@@ -213,10 +232,9 @@ class Training:
         self.run.metrics.append(row)
         for name, value in row.items():
             self.logger.record(f"evaluation/{name}", value)
-        note = f"{steps:,} {self.learner.unit}, {100 * share.value:.0f} % against greedy"
-        self.bar.update(self.task, completed=self.done, note=note)
+        self.bar.update(self.task, completed=self.done, note=self.note)
         if not self.bar.console.is_terminal:
-            self.bar.console.print(f"{100 * self.done:3.0f} %: {note}")
+            self.bar.console.print(f"{100 * self.done:3.0f} %: {self.note}")
         try:
             self.run.keep_version(self.learner.save, steps)
         except OSError as error:
@@ -230,28 +248,36 @@ class Training:
         except OSError as error:
             self.complain(
                 f"cannot write the checkpoint in {self.run.path}: {error}; training goes on, "
-                "an earlier checkpoint still holds"
+                "and --resume takes the last checkpoint that could be written"
             )
 
     def complain(self, message: str) -> None:
-        """Prints an error above the bar."""
-        self.bar.console.print(message, style="red", markup=False)
+        """Prints an error above the bar, the same one only once."""
+        if message not in self.complaints:
+            self.complaints.add(message)
+            self.bar.console.print(message, style="red", markup=False)
 
 
-def main(config: Config) -> None:
-    """Trains, saves, evaluates and prints the table."""
+def main(config: Config) -> int:
+    """Trains, saves, evaluates and prints the table.
+
+    Returns:
+        The exit code, as that of evaluate.py: 0; 1 where a file could not be written in the end; 2
+        for bad input; 130 after Ctrl-C.
+    """
     run = None
     try:
         if config.resume is not None:
             config, run = continued(config)
-        check(config)
+        else:
+            check(config)
         learner = make_learner(config)
         if run is None:
             run = new_run(config)
         else:
             run.restore(learner.restore)
     except (ValueError, OSError) as error:
-        sys.exit(f"train.py: {error}")
+        return tell(f"train.py: {error}", BAD_INPUT)
     say(f"run folder: {run.path}")
     go_on = f"python train.py --resume {shlex.quote(str(run.path))}"
     try:
@@ -264,17 +290,18 @@ def main(config: Config) -> None:
         learner.save(run.path)
         if summary := learner.summary():
             say(summary)
-        measure(run, config)
+        return measure(run, config)
     except KeyboardInterrupt:
-        sys.exit(f"\nstopped; go on with: {go_on}")
+        return tell(f"\nstopped; go on with: {go_on}", INTERRUPTED)
     except OSError as error:
-        sys.exit(f"cannot write in {run.path}: {error}; then: {go_on}")
+        return tell(f"cannot write in {run.path}: {error}; then: {go_on}", UNWRITTEN)
 
 
 def new_run(config: Config) -> RunFolder:
     """Makes the folder of a new run.
 
     Raises:
+        ValueError: Another process trains in it.
         OSError: It exists already, or cannot be written.
     """
     path = config.folder / (config.name or datetime.now().strftime("%Y-%m-%d_%H-%M-%S"))
@@ -299,9 +326,10 @@ def continued(given: Config) -> tuple[Config, RunFolder]:
         raise ValueError(f"--resume takes the run's own settings; leave out: {flags}")
     run = RunFolder.open(given.resume)
     try:
-        config = Config(**{**run.settings, "ppo": PPOSettings(**run.settings["ppo"])})
-    except (TypeError, KeyError) as error:
-        raise ValueError(f"{given.resume} is of another version of train.py: {error}") from error
+        config = from_json(run.settings, Config)
+        check(config)
+    except ValueError as error:
+        raise ValueError(f"{given.resume / 'config.json'}: {error}") from error
     return config, run
 
 
@@ -332,28 +360,43 @@ def progress_bar() -> Progress:
         TimeRemainingColumn(),
         TextColumn("{task.fields[note]}"),
         console=OUTPUT,
+        speed_estimate_period=600,  # an evaluation or a slow round can take longer than 30 seconds
     )
 
 
-def measure(run: RunFolder, config: Config) -> None:
-    """Plays the trained agent against the known ones, prints the table and keeps it as JSON."""
-    say(f"trained agent: {run.path}; measuring it ...")
-    result = arena.play(
-        [str(run.path)],
-        config.players,
-        config.rules,
-        config.final_deals,
-        seed=2**32 + config.seed,  # deals that no evaluation on the way has seen
-        field=OPPONENTS,
-    )
-    print_result(result, OUTPUT)
-    write_json(result, run.path / "evaluation.json")
+def measure(run: RunFolder, config: Config) -> int:
+    """Plays the trained agent against the known ones, prints the table and keeps it as JSON.
+
+    Returns:
+        The exit code. After a Ctrl-C the table of what was played until then is kept.
+    """
+    seed = 2**32 + config.seed  # deals that no evaluation on the way has seen
     again = ["evaluate.py", str(run.path), "--field", ",".join(OPPONENTS)]
-    again += ["--players", str(result.num_players), "--seed", str(result.seed)]
-    again += ["--games", str(config.final_deals * result.num_players)]
+    again += ["--players", str(config.players), "--seed", str(seed)]
+    again += ["--games", str(config.final_deals * config.players)]
     if config.rules != Config.rules:
         again += ["--rules", config.rules]
-    say(f"again: python {shlex.join(again)}")
+    command = f"python {shlex.join(again)}"
+    tournament = arena.Tournament(
+        [str(run.path)], config.players, config.rules, config.final_deals, seed, field=OPPONENTS
+    )
+    games = f"{tournament.num_games:,} games"
+    say(f"trained agent: {run.path}; measuring it in {games} (seed {seed} = 2**32 + --seed)")
+    stopped = False
+    with progress_bar() as bar:
+        task = bar.add_task("measuring", total=tournament.num_games, note=games)
+        try:
+            tournament.run(lambda played, _: bar.update(task, completed=played))
+        except KeyboardInterrupt:
+            stopped = True
+    result = tournament.result()
+    print_result(result, OUTPUT)
+    if result.pairings:
+        write_json(result, run.path / "evaluation.json")
+    if stopped:
+        return tell(f"\nstopped; the agent is saved; measure it with: {command}", INTERRUPTED)
+    say(f"again: {command}")
+    return 0
 
 
 def say(message: str) -> None:
@@ -361,5 +404,11 @@ def say(message: str) -> None:
     OUTPUT.print(message, markup=False, soft_wrap=True)
 
 
+def tell(message: str, code: int) -> int:
+    """Prints why it ends to the standard error; returns the exit code."""
+    print(message, file=sys.stderr)
+    return code
+
+
 if __name__ == "__main__":
-    main(tyro.cli(Config))
+    sys.exit(main(tyro.cli(Config)))

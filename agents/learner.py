@@ -10,6 +10,7 @@ that play.
 from __future__ import annotations
 
 import os
+import platform
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
@@ -22,6 +23,14 @@ from marrakech_env.agent import Agent
 # The networks are small: a second thread gains little, and beside another busy process the two wait
 # for each other (measured: 1,300 decisions a second with two threads, 9,200 with one).
 torch.set_num_threads(1)
+
+
+def trained_by(algorithm: str, seed: int, seconds: float) -> str:
+    """What a model says of how it was made, for people."""
+    return (
+        f"train.py --algorithm {algorithm}, seed {seed}, {seconds / 60:.1f} minutes without "
+        f"evaluations, on {platform.system()} {platform.machine()}"
+    )
 
 
 class Learner(Protocol):

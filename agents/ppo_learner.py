@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import copy
 import os
-import platform
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -23,8 +22,8 @@ from marrakech_env.spec import resolve_rules
 from marrakech_env.state import States
 
 from . import policies, ppo
-from .league import League, read_mixture
-from .learner import Learner
+from .league import MEMORY, League, read_mixture
+from .learner import Learner, trained_by
 from .networks import Weights
 from .teacher import Teacher
 
@@ -221,7 +220,11 @@ class PPOLearner(Learner):
 
     def summary(self) -> str:
         """The league in the end."""
-        return f"the league, and what the learner won against it:\n{self._league.table()}"
+        return (
+            f"the league, and what the learner won against it while it learned (average of some "
+            f"{MEMORY} games,\nin which it tried things out; the agent plays with averaged weights "
+            f"and wins more, see below):\n{self._league.table()}"
+        )
 
     def _describe(self) -> tuple[ppo.ModelHead, Weights]:
         head = ppo.ModelHead(
@@ -231,8 +234,7 @@ class PPOLearner(Learner):
             observation_size=int(np.prod(self._model.observation_space.shape or ())),
             network=self._network,
             steps=self.steps,
-            trained_by=f"train.py, seed {self._seed}, {self._seconds / 60:.1f} minutes "
-            f"on {platform.system()} {platform.machine()}",
+            trained_by=trained_by("ppo", self._seed, self._seconds),
         )
         return head, self._averages
 

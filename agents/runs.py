@@ -7,18 +7,50 @@ checkpoint holds tensors and plain values only, so that reading one runs no code
 from __future__ import annotations
 
 import csv
+import dataclasses
 import errno
 import io
 import json
+import os
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, Any, TypeVar, get_args, get_type_hints
 
 from marrakech_env.files import TEMPORARY, write_atomically
 
 PAST = "past"
 """Name of the folder of past versions."""
+
+Settings = TypeVar("Settings")
+
+
+def from_json(values: Any, of: type[Settings]) -> Settings:
+    """A dataclass of settings as JSON gave it.
+
+    Args:
+        values: What was read; fields that it leaves out keep their defaults.
+        of: A dataclass with fields of plain types, choices, None and such dataclasses.
+
+    Raises:
+        ValueError: Names the field, what was found and what is allowed.
+    """
+    if not isinstance(values, dict):
+        raise ValueError(f"the settings must be an object, not {values!r}")
+    hints, fields = get_type_hints(of), dict(values)
+    for name, value in values.items():
+        if name not in hints:
+            raise ValueError(f"{name} is no setting of this version of train.py")
+        if dataclasses.is_dataclass(hints[name]):
+            fields[name] = from_json(value, hints[name])
+            continue
+        allowed = get_args(hints[name]) or (hints[name],)
+        kinds = (float, int) if type(value) is int else (type(value),)
+        if not any(one in kinds or (type(one) in kinds and one == value) for one in allowed):
+            names = [one.__name__ if isinstance(one, type) else repr(one) for one in allowed]
+            wanted = " or ".join(names).replace("NoneType", "null")
+            raise ValueError(f"{name} must be {wanted}, not {json.dumps(value)}")
+    return of(**fields)
 
 
 class BusyError(ValueError):
@@ -78,11 +110,16 @@ class RunFolder:
     def create(cls, path: Path, settings: dict[str, Any]) -> RunFolder:
         """Makes the folder of a new run and writes its settings.
 
+        What a process left behind that was killed before it had written them is taken over.
+
         Raises:
-            FileExistsError: There is such a folder already.
+            FileExistsError: There is such a folder already, with something in it.
+            BusyError: Another process has just made it.
             OSError: It cannot be written.
         """
-        path.mkdir(parents=True)
+        path.mkdir(parents=True, exist_ok=True)
+        if any(not file.name.startswith(".") for file in path.iterdir()):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(path))
         run = cls(path, settings)
         write_atomically(path / "config.json", json.dumps(settings, indent=2).encode())
         return run
@@ -98,6 +135,9 @@ class RunFolder:
         """
         import torch
 
+        if not (path / "config.json").exists():
+            lack = "it has no config.json" if path.is_dir() else "there is no such folder"
+            raise ValueError(f"cannot resume {path}, it is no run folder: {lack}")
         try:
             run = cls(path, json.loads((path / "config.json").read_text(encoding="utf-8")))
             if (path / "checkpoint.pt").exists():

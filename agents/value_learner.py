@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import os
 from collections.abc import Sequence
 from pathlib import Path
@@ -11,9 +12,9 @@ from stable_baselines3.common.logger import Logger
 
 from marrakech_env.agent import Agent
 
-from .learner import Learner
+from .learner import Learner, trained_by
 from .td import Settings, TDTrainer
-from .value import ONE_TURN
+from .value import ONE_TURN, save
 
 
 class ValueLearner(Learner):
@@ -60,7 +61,10 @@ class ValueLearner(Learner):
         Raises:
             OSError: The folder cannot be written.
         """
-        self._trainer.save(folder)
+        model, trainer = self._trainer.model(), self._trainer
+        made = trained_by("value", trainer.seed, trainer.seconds)
+        head = dataclasses.replace(model.head, trained_by=made)
+        save(folder, dataclasses.replace(model, head=head))
 
     def summary(self) -> str:
         """Nothing."""

@@ -1,6 +1,7 @@
 """train.py: a run from start to end, kills and resumes, what is refused."""
 
 import csv
+import importlib.util
 import json
 import os
 import random
@@ -43,6 +44,16 @@ def run(arguments, **kwargs):
     )
 
 
+@pytest.fixture(scope="module")
+def train():
+    """train.py as a module."""
+    spec = importlib.util.spec_from_file_location("train", ROOT / "train.py")
+    module = importlib.util.module_from_spec(spec)
+    sys.modules["train"] = module  # where the types of its dataclasses are looked up
+    spec.loader.exec_module(module)
+    return module
+
+
 def steps_of(folder):
     with open(folder / "metrics.csv", newline="") as file:
         return [int(row["steps"]) for row in csv.DictReader(file)]
@@ -82,6 +93,19 @@ def test_a_run_leaves_everything_in_its_folder(trained):
     for word in ("random", "greedy", "expectimax", "share %", "evaluate.py"):
         assert word in output
     assert re.search(r"past/0000003072 .* % won, in .* % of the games", output)
+    assert "won against it while it learned (average of some 500 games" in output
+
+
+def test_the_final_evaluation_shows_its_progress_and_where_its_seed_is_from(trained):
+    assert "measuring it in 24 games (seed 4294967296 = 2**32 + --seed)" in trained[1]
+    assert re.search(r"^measuring .*100 %", trained[1], re.MULTILINE)
+
+
+def test_both_algorithms_tell_alike_how_a_model_was_made(trained, trained_value):
+    for folder, algorithm in ((trained[0], "ppo"), (trained_value, "value")):
+        made = json.loads((folder / "model.json").read_text())["trained_by"]
+        words = r"seed 0, \d+\.\d minutes without evaluations, on .+"
+        assert re.fullmatch(rf"train\.py --algorithm {algorithm}, {words}", made)
 
 
 def test_the_trained_agent_can_be_loaded_and_played(trained):
@@ -207,7 +231,7 @@ def test_ctrl_c_keeps_the_last_whole_round(tmp_path):
         time.sleep(0.1)
     process.send_signal(signal.SIGINT)
     message = process.communicate(timeout=PATIENCE)[1]
-    assert process.returncode != 0
+    assert process.returncode == 130
     assert f"--resume {tmp_path / 'stopped'}" in message
     assert "Traceback" not in message
 
@@ -238,12 +262,14 @@ def test_ctrl_c_keeps_the_last_whole_round(tmp_path):
         (["--hardness", "-1"], r"hardness must be 0\.\.10, not -1"),
         (["--minutes", "nan"], "--minutes must be above 0, not nan"),
         (["--final-deals", "0"], "--final-deals must be at least 1, not 0"),
+        (["--final-deals", "20000000"], "--final-deals must be at most 10,000,000, not 20,000,000"),
+        (["--evaluation-deals", "20000000"], "--evaluation-deals must be at most 10,000,000"),
         (["--seed", "-1"], r"--seed must be 0\.\.4294967295, not -1"),
         (["--observation", "flat"], "--network scorer wants --observation features"),
         (["--epochs", "0"], "epochs must be at least 1, not 0"),
         (["--gamma", "nan"], r"gamma must be 0\.\.1, not nan"),
         (["--num-envs", "0"], "num_games|num_envs"),
-        (["--resume", "nowhere"], "cannot resume nowhere"),
+        (["--resume", "nowhere"], "cannot resume nowhere.* no such folder"),
         (["--resume", "nowhere", "--seed", "3"], "leave out: .*seed"),
     ],
 )
@@ -253,7 +279,7 @@ def test_bad_arguments_are_refused_before_a_folder_is_made(tmp_path, arguments, 
         if "--resume" not in arguments
         else [sys.executable, str(ROOT / "train.py"), *arguments]
     )
-    assert done.returncode != 0
+    assert done.returncode == 2
     assert re.search(message, done.stderr + done.stdout)
     assert "Traceback" not in done.stderr
     assert not (tmp_path / "runs").exists()
@@ -263,6 +289,63 @@ def test_an_existing_run_is_not_written_over(trained):
     done = run(command(trained[0].parent, "--name", "a", "--timesteps", "1"))
     assert done.returncode != 0
     assert "exists already" in done.stderr
+
+
+@pytest.mark.parametrize(
+    ("change", "message"),
+    [
+        ({"timesteps": "5"}, 'timesteps must be int or null, not "5"'),
+        ({"minutes": [1]}, r"minutes must be float or null, not \[1\]"),
+        ({"evaluations": "5"}, 'evaluations must be int, not "5"'),
+        ({"seed": None}, "seed must be int, not null"),
+        ({"seed": True}, "seed must be int, not true"),
+        ({"seed": -1}, r"--seed must be 0\.\.4294967295, not -1"),
+        ({"players": 2.0}, r"players must be 2 or 3 or 4, not 2\.0"),
+        ({"sed": 0}, "sed is no setting of this version"),
+        ({"ppo": {"gamma": "x"}}, 'gamma must be float, not "x"'),
+        ({"ppo": {"batch_size": None}}, "batch_size must be int, not null"),
+        ({"ppo": {"hidden": 3.5}}, r"hidden must be int, not 3\.5"),
+        ({"ppo": {"opponents": 5}}, "opponents must be str, not 5"),
+        ({"ppo": {"network": "cnn"}}, "network must be 'scorer' or 'mlp', not \"cnn\""),
+        ({"ppo": 5}, "the settings must be an object, not 5"),
+    ],
+)
+def test_wrong_settings_in_the_file_of_a_run_are_named(train, tmp_path, capsys, change, message):
+    (tmp_path / "config.json").write_text(json.dumps(change))
+    assert train.main(train.Config(resume=tmp_path)) == 2
+    told = capsys.readouterr().err
+    assert told.startswith(f"train.py: {tmp_path / 'config.json'}: ")
+    assert re.search(message, told)
+
+
+def test_whole_numbers_and_null_are_taken_where_they_fit(train):
+    from marrakech_agents.runs import from_json
+
+    values = {"minutes": 5, "timesteps": None, "players": 3, "ppo": {"network": "mlp"}}
+    config = from_json(values, train.Config)
+    assert config == train.Config(minutes=5, players=3, ppo=train.PPOSettings(network="mlp"))
+
+
+def test_a_run_that_was_killed_before_its_settings_were_written_can_be_started(tmp_path):
+    from marrakech_agents.runs import RunFolder
+
+    folder = tmp_path / "a"
+    folder.mkdir()
+    (folder / ".lock").touch()
+    (folder / ".config.json.1.tmp").touch()
+    with pytest.raises(ValueError, match=r"it has no config\.json"):
+        RunFolder.open(folder)
+    RunFolder.create(folder, {"seed": 1})
+    assert RunFolder.open(folder).settings == {"seed": 1}
+
+
+def test_a_folder_of_something_else_is_left_alone(tmp_path):
+    from marrakech_agents.runs import RunFolder
+
+    (tmp_path / "thesis.tex").touch()
+    with pytest.raises(FileExistsError):
+        RunFolder.create(tmp_path, {})
+    assert [path.name for path in tmp_path.iterdir()] == ["thesis.tex"]
 
 
 def test_a_run_is_trained_by_one_process_at_a_time(trained, tmp_path):
@@ -371,61 +454,76 @@ def test_a_checkpoint_of_another_network_is_told(trained, tmp_path):
 
 STOPPED = """
 import runpy, sys
-from marrakech_env import arena
-play = arena.play
-def stopped(*arguments, **named):
-    if arguments[3:4] == (4,):  # the deals of the final evaluation
+from marrakech_env.arena import Tournament
+play_round = Tournament.play_round
+def stopped(self, line_up, *arguments):
+    if self.deals == 4 and line_up == 1:  # in the final evaluation, after the first opponent
         raise KeyboardInterrupt
-    return play(*arguments, **named)
-arena.play = stopped
+    play_round(self, line_up, *arguments)
+Tournament.play_round = stopped
 sys.argv = sys.argv[1:]
 runpy.run_path(sys.argv[0], run_name="__main__")
 """
 
 
-def test_ctrl_c_in_the_final_evaluation_tells_how_to_go_on(tmp_path):
+def test_ctrl_c_in_the_final_evaluation_keeps_what_was_measured(tmp_path):
     """Also where the name has a blank and brackets, and past versions were deleted since."""
     folder, rules = tmp_path / "a [red] b", "official;money=20"
     arguments = command(tmp_path, "--timesteps", "1024", "--name", folder.name, *SMALL)
     done = run([sys.executable, "-c", STOPPED, *arguments[1:], "--rules", rules])
-    assert done.returncode != 0
+    assert done.returncode == 130
     assert f"run folder: {folder}\n" in done.stdout
-    assert f"go on with: python train.py --resume {shlex.quote(str(folder))}\n" in done.stderr
+    words = ["evaluate.py", str(folder), "--field", "random,greedy,expectimax", "--players", "2"]
+    words += ["--seed", "4294967296", "--games", "8", "--rules", rules]
+    again = f"python {shlex.join(words)}\n"
+    assert f"stopped; the agent is saved; measure it with: {again}" in done.stderr
     assert "Traceback" not in done.stderr
+    assert (folder / "model.json").exists()
+    result = json.loads((folder / "evaluation.json").read_text())
+    assert [row["opponent"] for row in result["pairings"]] == ["random"]
+    assert not result["complete"]
 
     shutil.rmtree(folder / "past")
     settings = json.loads((folder / "config.json").read_text())
     (folder / "config.json").write_text(json.dumps({**settings, "timesteps": 2048}))
     done = run([sys.executable, str(ROOT / "train.py"), "--resume", str(folder)])
     assert done.returncode == 0, done.stderr
-    words = ["evaluate.py", str(folder), "--field", "random,greedy,expectimax", "--players", "2"]
-    assert f"again: python {shlex.join(words)} --seed 4294967296 --games " in done.stdout
-    assert f" --rules {shlex.quote(rules)}\n" in done.stdout
+    assert f"again: {again}" in done.stdout
 
 
 FULL_DISK = """
-import sys
-import marrakech_agents.runs as runs
-import marrakech_agents.models as models
-real, calls = runs.write_atomically, []
-def full(path, data):
-    calls.append(path)
-    if 3 <= len(calls) <= 8:
-        raise OSError(28, "No space left on device", str(path))
-    real(path, data)
-runs.write_atomically = models.write_atomically = full
+import resource, runpy, sys
+from marrakech_agents.ppo_learner import PPOLearner
+advance, rounds = PPOLearner.advance, []
+hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
+def full(self, *arguments):
+    rounds.append(None)
+    # No file may grow while this holds: the system refuses every write, as on a full disk.
+    resource.setrlimit(resource.RLIMIT_FSIZE, (0 if 3 <= len(rounds) <= 5 else hard, hard))
+    advance(self, *arguments)
+PPOLearner.advance = full
 sys.argv = sys.argv[1:]
-import runpy
 runpy.run_path(sys.argv[0], run_name="__main__")
 """
 
 
-def test_a_full_disk_while_training_costs_checkpoints_not_the_run(tmp_path):
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no limit for the size of files")
+def test_a_full_disk_while_training_costs_rounds_of_the_log_not_the_run(tmp_path):
+    from tensorboard.backend.event_processing.event_accumulator import EventAccumulator
+
     arguments = command(tmp_path, "--timesteps", "4096", "--name", "full", *SMALL)
     done = run([sys.executable, "-c", FULL_DISK, *arguments[1:]])
     assert done.returncode == 0, done.stderr
-    assert "No space left" in done.stdout
+    assert done.stderr == ""
+    output = done.stdout.replace("\n", " ")
+    for what in ("write the checkpoint", "keep this version", "write .*/events"):
+        assert len(re.findall(rf"cannot {what}", output)) == 1
     assert (tmp_path / "full" / "evaluation.json").exists()
+    assert steps_of(tmp_path / "full")[-1] == 4096
+    log = EventAccumulator(str(tmp_path / "full" / "tensorboard")).Reload()
+    logged = {event.step for event in log.Scalars("train/loss")}
+    assert {512, 1024, 4096} <= logged
+    assert logged.isdisjoint({1536, 2048, 2560})
 
 
 def test_a_missing_package_names_the_extra():
@@ -434,7 +532,7 @@ def test_a_missing_package_names_the_extra():
         f"runpy.run_path({str(ROOT / 'train.py')!r}, run_name='__main__')"
     )
     done = run([sys.executable, "-c", code])
-    assert done.returncode == 1
+    assert done.returncode == 2
     assert done.stderr == "train.py needs tyro: pip install -e '.[train]' (in the clone)\n"
 
 
@@ -449,5 +547,6 @@ def test_help_explains_every_field_with_its_default():
         "--resume",
         "--opponents",
         "fixes the run",
+        "two to five minutes",
     ):
         assert words in done.stdout
