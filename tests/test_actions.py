@@ -114,7 +114,7 @@ def test_all_actions_are_described_everywhere() -> None:
 def test_what_is_no_action_is_refused(action: object) -> None:
     for call in (action_name, lambda a: describe(a, at("33S")), lambda a: squares_of(a, at("33S"))):
         with pytest.raises(ValueError, match=r"0\.\.14") as caught:
-            call(action)  # type: ignore[arg-type]  # wrong on purpose
+            call(action)
         assert repr(action) in str(caught.value)
 
 

@@ -116,7 +116,7 @@ def test_names_are_the_text_or_the_attribute() -> None:
 
 def test_an_agent_for_another_number_of_players_is_refused() -> None:
     agent = Highest()
-    agent.num_players = 3  # type: ignore[attr-defined]  # optional, so not in the class
+    agent.num_players = 3
     assert load_agent(agent, num_players=3) is agent
     assert load_agent(agent) is agent
     with pytest.raises(ValueError, match="'the highest' is made for 3 players, not for 2"):
@@ -357,14 +357,14 @@ def test_a_missing_file_is_named_with_the_folder_it_was_looked_for_in(spec):
 @pytest.mark.parametrize("given", ["2", 2.0, True, -1, np.float64(2)])
 def test_a_number_of_players_that_is_no_whole_number_is_refused(given: Any) -> None:
     agent = Highest()
-    agent.num_players = given  # type: ignore[attr-defined]
+    agent.num_players = given
     with pytest.raises(ValueError, match="'the highest': its attribute num_players must be") as no:
         load_agent(agent, 2)
     assert str(no.value).endswith(f"from 0 on, or be left out, not {given!r}")
-    agent.num_players = np.int64(2)  # type: ignore[attr-defined]
+    agent.num_players = np.int64(2)
     assert load_agent(agent, 2) is agent
     with pytest.raises(ValueError, match="num_players must be 2, 3 or 4, not '2'"):
-        load_agent(agent, "2")  # type: ignore[arg-type]
+        load_agent(agent, "2")
 
 
 @pytest.mark.parametrize("given", ["None", "'new'", "1.7", "True", "-1"])

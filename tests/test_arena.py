@@ -231,7 +231,7 @@ def test_bad_arguments_are_refused_before_playing(arguments: dict[str, Any], mes
 
 def test_an_agent_for_another_number_of_players_is_refused() -> None:
     agent = Lowest()
-    agent.num_players = 3  # type: ignore[attr-defined]
+    agent.num_players = 3
     with pytest.raises(ValueError, match="'lowest' is made for 3 players, not for 2"):
         arena.play([agent, Noisy()], deals=1)
 

@@ -83,12 +83,12 @@ def test_the_global_random_states_are_left_alone(border):
     BORDERS[border](3, seed=0)  # rich, which SB3 imports, draws while it is imported
     np.random.seed(3)  # noqa: NPY002 - the global state is what this test is about
     random.seed(3)
-    before = pickle.dumps((np.random.get_state(), random.getstate()))  # noqa: NPY002
+    before = pickle.dumps((np.random.get_state(), random.getstate()))  # noqa: NPY002 - as above
     for seed in (None, 5):
         games, rng = BORDERS[border](3, seed=seed), np.random.default_rng(0)
         for _ in range(150):
             games.step(random_legal(games.masks(), rng))
-    after = pickle.dumps((np.random.get_state(), random.getstate()))  # noqa: NPY002
+    after = pickle.dumps((np.random.get_state(), random.getstate()))  # noqa: NPY002 - as above
     assert before == after
 
 

@@ -86,7 +86,7 @@ def test_illegal_actions_and_unknown_agents_are_refused() -> None:
         play_endgames("greedy", seed=-1)
 
 
-def test_the_command_prints_and_writes_them(tmp_path, capsys) -> None:  # type: ignore[no-untyped-def]
+def test_the_command_prints_and_writes_them(tmp_path, capsys) -> None:
     path = tmp_path / "endgames.json"
     assert main(["--endgames", "greedy", "random", "--players", "3", "--json", str(path)]) == 0
     rows = json.loads(path.read_text())
@@ -100,7 +100,7 @@ def test_the_command_prints_and_writes_them(tmp_path, capsys) -> None:  # type: 
     assert f"{100 * rows[0]['regret']['value']:.2f}" in printed
 
 
-def test_an_error_inside_an_agent_is_no_bad_input(tmp_path, monkeypatch) -> None:  # type: ignore[no-untyped-def]
+def test_an_error_inside_an_agent_is_no_bad_input(tmp_path, monkeypatch) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "broken.py").write_text("def act(states, rng):\n    raise ValueError('mine')\n")
     with pytest.raises(ValueError, match="mine") as caught:
@@ -108,7 +108,7 @@ def test_an_error_inside_an_agent_is_no_bad_input(tmp_path, monkeypatch) -> None
     assert caught.value.__notes__ == ["raised by the agent 'broken.py:act'"]
 
 
-def test_ctrl_c_reports_the_agents_that_are_done(tmp_path, monkeypatch, capsys) -> None:  # type: ignore[no-untyped-def]
+def test_ctrl_c_reports_the_agents_that_are_done(tmp_path, monkeypatch, capsys) -> None:
     monkeypatch.chdir(tmp_path)
     (tmp_path / "stopping.py").write_text("def act(states, rng):\n    raise KeyboardInterrupt\n")
     assert main(["--endgames", "greedy", "stopping.py:act", "random"]) == 130
@@ -118,12 +118,12 @@ def test_ctrl_c_reports_the_agents_that_are_done(tmp_path, monkeypatch, capsys) 
 
 
 @pytest.mark.parametrize("option", [["--games", "7"], ["--field", "greedy"], ["--csv", "x.csv"]])
-def test_options_about_games_are_refused_with_endgames(option, capsys) -> None:  # type: ignore[no-untyped-def]
+def test_options_about_games_are_refused_with_endgames(option, capsys) -> None:
     assert main(["greedy", "--endgames", *option]) == 2
     assert f"{option[0]} is about games" in capsys.readouterr().err
 
 
-def test_no_agent_is_refused(capsys) -> None:  # type: ignore[no-untyped-def]
+def test_no_agent_is_refused(capsys) -> None:
     assert main(["--endgames"]) == 2
     assert main([]) == 2
     assert capsys.readouterr().err.count("no agents given; try:") == 2

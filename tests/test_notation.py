@@ -222,11 +222,11 @@ def test_refusals_of_other_shapes_name_all_fields(text: str) -> None:
 @pytest.mark.parametrize("text", [None, 3, START.encode(), [START]])
 def test_what_is_no_text_is_refused(text: object) -> None:
     with pytest.raises(ValueError, match="must be a str"):
-        notation.parse_position(text)  # type: ignore[arg-type]
+        notation.parse_position(text)
     with pytest.raises(ValueError, match="must be a str"):
-        notation.parse_move(notation.parse_position(START), text)  # type: ignore[arg-type]
+        notation.parse_move(notation.parse_position(START), text)
     with pytest.raises(ValueError, match="must be a str"):
-        notation.parse_game(text)  # type: ignore[arg-type]
+        notation.parse_game(text)
 
 
 # ---------------------------------------------------------------------------------------- moves
@@ -434,7 +434,7 @@ def canonical_game() -> list[str]:
         (lambda g: [*g, ""], 8, "behind the result"),
     ],
 )
-def test_wrong_games_are_refused_with_their_line(change, line: int, named: str) -> None:  # type: ignore[no-untyped-def]
+def test_wrong_games_are_refused_with_their_line(change, line: int, named: str) -> None:
     text = "\n".join(change(canonical_game())) + "\n"
     with pytest.raises(ValueError, match=named) as caught:
         notation.parse_game(text)

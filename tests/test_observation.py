@@ -234,7 +234,7 @@ def test_unknown_form_names_the_known_ones() -> None:
     with pytest.raises(ValueError, match="planes, flat, features"):
         encode(np.zeros(1, STATE), "Planes")
     with pytest.raises(ValueError, match="planes, flat, features"):
-        find_form(None)  # type: ignore[arg-type]
+        find_form(None)
 
 
 @pytest.mark.parametrize(
@@ -251,7 +251,7 @@ def test_unknown_form_names_the_known_ones() -> None:
 def test_seats_that_do_not_play_are_refused(players: object, message: str) -> None:
     states = random_states("official", 3, 8, seed=8)[:4]
     with pytest.raises(ValueError, match=message):
-        encode(states, "flat", players)  # type: ignore[arg-type]
+        encode(states, "flat", players)
 
 
 def test_entries_are_unique_and_explained() -> None:

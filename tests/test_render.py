@@ -98,7 +98,7 @@ ANSI = """\
      ├─────┼─────┬─────┼─────┴─────┼─────┼─────┤ │
  ╭ 6 │     │     │     │  2     2  │     │     │ ╯
  │   └─────┴─────┴─────┴───────────┴─────┴─────┘
- ╰──────╯     ╰─────╯     ╰─────╯     ╰─────╯"""  # noqa: E501
+ ╰──────╯     ╰─────╯     ╰─────╯     ╰─────╯"""  # noqa: E501 - the widest line of the picture
 
 
 def test_ansi_draws_the_board() -> None:
@@ -209,7 +209,7 @@ def test_importing_the_package_loads_no_pillow() -> None:
 
 def test_unknown_names_are_unknown() -> None:
     with pytest.raises(AttributeError, match="no attribute 'png'"):
-        render.png  # type: ignore[attr-defined]  # noqa: B018
+        render.png  # noqa: B018 - asking for it is the test
 
 
 @pytest.mark.parametrize("name", ["render_ansi", "render_svg", "render_rgb_array"])

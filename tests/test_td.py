@@ -19,7 +19,7 @@ from marrakech_env.spec import resolve_rules
 from marrakech_env.state import LAY, STEER
 
 torch = pytest.importorskip("torch")
-from marrakech_agents import td, value  # noqa: E402
+from marrakech_agents import td, value  # noqa: E402 - it needs torch
 
 SMALL = td.Settings(games=40, games_a_round=10, rows_a_step=128, workers=2, first_sibling=0.2)
 
