@@ -161,7 +161,7 @@ class Fit:
         wanted = (players, len(knots), NUM_TERMS)
         if weights.shape != wanted or not np.isfinite(weights).all():
             raise ValueError(f"the weights must be finite, of shape {wanted}, not {weights.shape}")
-        if spread.shape != (2,) or not (spread[0] > 0 and 0 <= spread[1] < np.inf):
+        if spread.shape != (2,) or not (0 < spread[0] < np.inf and 0 <= spread[1] < np.inf):
             raise ValueError(f"spread must be a positive number and one of at least 0: {spread}")
         return cls(knots, weights, spread)
 

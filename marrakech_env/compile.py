@@ -98,6 +98,8 @@ class _CompileClock:
                 self._timer.cancel()
 
     def _tell(self) -> None:
+        if self._depth == 0:  # the compiling ended while this thread was starting
+            return
         spent = self._spent + time.monotonic() - self._started
         self._next = spent + REPEAT
         print(
@@ -106,8 +108,7 @@ class _CompileClock:
             file=sys.stderr,
             flush=True,
         )
-        if self._depth > 0:
-            self._wait(REPEAT)
+        self._wait(REPEAT)
 
 
 class _Lock:

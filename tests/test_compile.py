@@ -134,3 +134,8 @@ def test_long_compiling_is_told_again_and_again(monkeypatch, capsys):
     clock.stop()
     assert told.count("compiling kernels") >= 3
     assert "s so far" in told
+
+
+def test_nothing_is_told_when_the_compiling_has_ended_meanwhile(capsys):
+    compile._CompileClock()._tell()  # as the thread of a timer that could not be stopped in time
+    assert capsys.readouterr().err == ""
