@@ -8,7 +8,7 @@
 Everything of a run lies in its folder runs/NAME: config.json, metrics.csv with learning_curve.png,
 checkpoint.pt for --resume, tensorboard/, past/ with earlier versions of the agent, and in the end
 the model (model.json with its weights) and evaluation.json. `python evaluate.py runs/NAME greedy`
-measures it again. The two algorithms are agents/ppo_learner.py and agents/value_learner.py.
+measures it again. The two algorithms are ppo_learner.py and value_learner.py in agents/training/.
 """
 
 from __future__ import annotations
@@ -34,12 +34,12 @@ try:
     )
     from stable_baselines3.common.logger import Logger
 
-    from marrakech_agents.events import EventFile
-    from marrakech_agents.learner import Learner
-    from marrakech_agents.ppo_learner import PPOLearner, PPOSettings
-    from marrakech_agents.runs import RunFolder, from_json
-    from marrakech_agents.td import Settings
-    from marrakech_agents.value_learner import ValueLearner
+    from marrakech_agents.training.event_file import EventFile
+    from marrakech_agents.training.learner import Learner
+    from marrakech_agents.training.ppo_learner import PPOLearner, PPOSettings
+    from marrakech_agents.training.run_folder import RunFolder, from_json
+    from marrakech_agents.training.temporal_difference import Settings
+    from marrakech_agents.training.value_learner import ValueLearner
     from marrakech_env import arena
     from marrakech_env.arena.cli import BAD_INPUT, INTERRUPTED, UNWRITTEN
     from marrakech_env.arena.report import print_result, write_json

@@ -25,11 +25,11 @@ from marrakech_env.compile import kernel
 from marrakech_env.spec import check_num_players
 from marrakech_env.state import State, States, as_states, one_state
 
-from .analysis import ActionValue, checked_temperature, choose_actions, ranked
-from .evaluation import FACTS, MAX_TURNS, NUM_TERMS
-from .forecast import forecast
-from .reply import look_at_replies
-from .turn import FloatArray, fill_values, new_mind
+from .common.action_values import ActionValue, checked_temperature, choose_actions, ranked
+from .heuristic.evaluation import FACTS, MAX_TURNS, NUM_TERMS
+from .heuristic.one_turn import FloatArray, fill_values, new_mind
+from .heuristic.reply import look_at_replies
+from .heuristic.seat_values import forecast
 
 WEIGHTS_FILE: Final = Path(__file__).parent / "weights" / "expectimax.json"
 

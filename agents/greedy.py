@@ -24,7 +24,7 @@ from marrakech_env.spec import NUM_CELLS
 from marrakech_env.state import LAY, STEER, STEER_AT_END, Bits, Int, Record, States, as_states
 from marrakech_env.tables import FIRST_CELL, SECOND_CELL
 
-from .patches import (
+from .heuristic.regions import (
     LANDINGS,
     MAX_STEPS,
     NOBODY,

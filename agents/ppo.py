@@ -20,9 +20,9 @@ from marrakech_env.rules import action_mask
 from marrakech_env.spec import check_num_players, resolve_rules
 from marrakech_env.state import State, States, as_states, one_state
 
-from . import models
-from .analysis import ActionValue, checked_temperature, choose_actions, ranked
-from .networks import Network, Weights, network
+from .common import model_files as models
+from .common.action_values import ActionValue, checked_temperature, choose_actions, ranked
+from .policy_net.networks import Network, Weights, network
 
 KIND: Final = "ppo"
 

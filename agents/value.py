@@ -28,8 +28,8 @@ from marrakech_env.rules import scores, winner_shares
 from marrakech_env.spec import check_num_players, resolve_rules
 from marrakech_env.state import OVER, State, States, as_states, one_state
 
-from . import models
-from .analysis import (
+from .common import model_files as models
+from .common.action_values import (
     ActionValue,
     best_first,
     checked_count,
@@ -37,12 +37,12 @@ from .analysis import (
     checked_temperature,
     choose_actions,
 )
-from .endings import is_late, solved_actions
-from .tensors import Tensors
-from .value_deep import EFFORT, value_actions
-from .value_net import NET, empty_net
-from .value_search import new_minds, value_seats
-from .value_tables import TABLE
+from .common.endgame import is_late, solved_actions
+from .common.tensors import Tensors
+from .value_net.network import NET, empty_net
+from .value_net.one_turn import new_minds, value_seats
+from .value_net.tables import TABLE
+from .value_net.two_turns import EFFORT, value_actions
 
 KIND: Final = "value"
 

@@ -214,7 +214,7 @@ def training_share(players: int) -> Measurement:
     """The share of the wall time of training by `train.py`'s defaults that its SB3 VecEnv takes."""
     from stable_baselines3.common.logger import Logger
 
-    from marrakech_agents.ppo_learner import PPOLearner, PPOSettings
+    from marrakech_agents.training.ppo_learner import PPOLearner, PPOSettings
     from marrakech_env.sb3 import MarrakechVecEnv
 
     learner = PPOLearner(players, "official", 0, PPOSettings())

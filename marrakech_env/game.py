@@ -191,6 +191,12 @@ def is_over(state: Record) -> bool:
 
 
 @kernel
+def is_inside_turn(state: Record) -> bool:
+    """Whether the mover has walked, and has still to lay or with `steering=end` to steer."""
+    return bool(state.phase == LAY or (state.phase == STEER and state.flags & STEER_AT_END))
+
+
+@kernel
 def next_colour_weights(state: Record) -> tuple[Int, Int]:
     """How likely the mover's next rug, after the one he lays now, has his lower or upper colour.
 

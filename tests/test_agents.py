@@ -5,12 +5,12 @@ import json
 import numpy as np
 import pytest
 
-from marrakech_agents.evaluation import value
 from marrakech_agents.expectimax import WEIGHTS_FILE, ExpectimaxAgent
-from marrakech_agents.fit import ROW, targets
-from marrakech_agents.patches import PATCHES, ROLL_CHANCE, relay, survey
-from marrakech_agents.turn import fill_values
-from marrakech_agents.walks import likely_steering
+from marrakech_agents.heuristic.evaluation import value
+from marrakech_agents.heuristic.one_turn import fill_values
+from marrakech_agents.heuristic.opponent_model import likely_steering
+from marrakech_agents.heuristic.regions import PATCHES, ROLL_CHANCE, relay, survey
+from marrakech_agents.training.fitting import ROW, targets
 from marrakech_env import arena, game
 from marrakech_env.agent import load_agent
 from marrakech_env.batch import Batch

@@ -226,7 +226,7 @@ def test_ctrl_c_before_the_first_deal_says_so(
         (["random"], "two agents, or one and a field"),
         (
             ["random", "nobody"],
-            "unknown agent 'nobody'; known names: champion, expectimax, expectimax2",
+            "unknown agent 'nobody'; known names: champion, expectimax, greedy",
         ),
         (["random", "random", "--games", "0"], "games must be at least 1, not 0"),
         (["random", "random", "--players", "5"], "num_players must be 2, 3 or 4, not 5"),

@@ -14,8 +14,8 @@ import pytest
 from borders import BORDERS, RULES, random_legal
 
 from marrakech_agents import ppo, value
-from marrakech_agents.tensors import from_bytes, to_bytes
-from marrakech_agents.value_net import NET
+from marrakech_agents.common.tensors import from_bytes, to_bytes
+from marrakech_agents.value_net.network import NET
 from marrakech_env import rules
 from marrakech_env.aec import env, raw_env
 from marrakech_env.agent import load_agent

@@ -5,8 +5,9 @@ import pytest
 
 pytest.importorskip("torch")
 
-from marrakech_agents import league, ppo
-from marrakech_agents.league import League, read_mixture
+from marrakech_agents import ppo
+from marrakech_agents.training import league
+from marrakech_agents.training.league import League, read_mixture
 from marrakech_env.observation import find_form
 
 MIXTURE = {"random": 1.0, "greedy": 4.0, "expectimax": 3.0}
@@ -114,7 +115,7 @@ def test_the_learner_tells_the_league_of_every_game_that_ends(players):
     pytest.importorskip("sb3_contrib")
     from stable_baselines3.common.logger import Logger
 
-    from marrakech_agents.ppo_learner import PPOLearner, PPOSettings
+    from marrakech_agents.training.ppo_learner import PPOLearner, PPOSettings
 
     settings = PPOSettings(
         opponents="random,greedy", reward="win", num_envs=8, num_steps=200, epochs=1, hidden=8

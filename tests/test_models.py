@@ -6,7 +6,8 @@ from dataclasses import dataclass
 import numpy as np
 import pytest
 
-from marrakech_agents import models, tensors
+from marrakech_agents.common import model_files as models
+from marrakech_agents.common import tensors
 from marrakech_env.files import write_atomically
 
 

@@ -43,7 +43,7 @@ game = np.flatnonzero(batch.done)[0]
 assert batch.final_shares[game].sum() == 1, batch.final_shares
 
 agents = {agent.name: agent for agent in entry_points(group="marrakech_env.agents")}
-for name in ("random", "greedy", "expectimax", "expectimax2", "mcts", "ppo", "value", "champion"):
+for name in ("random", "greedy", "expectimax", "ppo", "value", "champion"):
     agent_class = agents[name].load()
     assert home in Path(sys.modules[agent_class.__module__].__file__).resolve().parents
     assert callable(agent_class().act)

@@ -6,7 +6,9 @@ import pickle
 import numpy as np
 import pytest
 
-from marrakech_agents import models, networks, ppo
+from marrakech_agents import ppo
+from marrakech_agents.common import model_files as models
+from marrakech_agents.policy_net import networks
 from marrakech_env import arena
 from marrakech_env.agent import load_agent
 from marrakech_env.batch import Batch
@@ -85,7 +87,7 @@ def test_the_parts_of_the_features_say_the_same_of_each_action(players):
 @pytest.mark.parametrize("kind", ["scorer", "mlp"])
 def test_the_exported_network_computes_what_was_trained(players, kind):
     torch = pytest.importorskip("torch")
-    policies = pytest.importorskip("marrakech_agents.policies")
+    policies = pytest.importorskip("marrakech_agents.policy_net.torch_policies")
     from sb3_contrib import MaskablePPO
 
     from marrakech_env.sb3 import MarrakechVecEnv

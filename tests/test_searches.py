@@ -1,39 +1,29 @@
-"""The searches `expectimax2`, `mcts` and `champion`: legal, repeatable, exact where they say so."""
+"""The search of `champion`: legal, repeatable, exact where they say so."""
 
 import dataclasses
 
 import numpy as np
 import pytest
 
-from marrakech_agents.champion import ChampionAgent
-from marrakech_agents.evaluation import value
+from marrakech_agents.champion import EXPLORATION, ChampionAgent
+from marrakech_agents.common.model_files import WEIGHTS
 from marrakech_agents.expectimax import ExpectimaxAgent
-from marrakech_agents.expectimax2 import Effort, Expectimax2Agent
-from marrakech_agents.mcts import EXPLORATION, MctsAgent
-from marrakech_agents.models import WEIGHTS
-from marrakech_agents.patches import PATCHES, ROLL_CHANCE, survey
 from marrakech_agents.ppo import PPOAgent
-from marrakech_agents.tree import NO_NODE, new_tree, search
-from marrakech_agents.value import ONE_TURN, ValueAgent, load_model
-from marrakech_agents.value import Effort as ValueEffort
-from marrakech_agents.value_search import new_minds
-from marrakech_agents.value_tables import TABLE
+from marrakech_agents.value import ONE_TURN, Effort, ValueAgent, load_model
+from marrakech_agents.value_net.one_turn import new_minds
+from marrakech_agents.value_net.tables import TABLE
+from marrakech_agents.value_net.tree import NO_NODE, new_tree, search
 from marrakech_env import arena, game
 from marrakech_env.agent import load_agent
 from marrakech_env.batch import Batch
-from marrakech_env.notation import parse_position
-from marrakech_env.rules import chance_outcomes
 from marrakech_env.solver import solve
 from marrakech_env.state import LAY, OVER
 
 RULES = ["official", "boardgamearena;steering=end", "comp1110;money=3"]
 QUICK = {
-    "expectimax2": Expectimax2Agent(effort=Effort(2, 0.2, 0.05, 1, 0.0)),
-    "mcts": MctsAgent(playouts=5),
     "champion": ChampionAgent(playouts=5),
 }
-KINDS = [ExpectimaxAgent, Expectimax2Agent, MctsAgent, ChampionAgent]
-WIDE = Effort(12, np.inf, np.inf, 12, np.inf)
+KINDS = [ExpectimaxAgent, ChampionAgent]
 
 
 def states_on_the_way(players, rules, games, seed, wanted):
@@ -61,85 +51,14 @@ def test_every_decision_is_legal_and_that_of_the_game_alone(name, players, rules
 
 
 def test_the_names_lead_to_them():
-    assert isinstance(load_agent("expectimax2"), Expectimax2Agent)
-    assert type(load_agent("mcts")) is MctsAgent
     assert isinstance(load_agent("champion"), ChampionAgent)
-    assert (load_agent("mcts").version, load_agent("champion").version) == (4, 3)
+    assert load_agent("champion").version == 3
 
 
-def slow_two_turns(state, action, player, sheet):
-    """What an action is worth to a player after it and the whole turn of who moves then."""
-    board = np.zeros(1, PATCHES)[0]
-
-    def stepped(before, action, outcome):
-        after = np.array([before])
-        game.step(after[0], int(action), int(outcome))
-        return after[0]
-
-    def worth(after, seat):
-        survey(after, board)
-        return value(after, board, seat, sheet)
-
-    def legal(before):
-        return [k for k in range(15) if game.legal_actions(before) >> k & 1]
-
-    def rest_of_turn(before, walker):
-        """The position after the walker's best rug."""
-        if before["phase"] != LAY or before["player"] != walker:
-            return before
-        return max((stepped(before, k, -1) for k in legal(before)), key=lambda s: worth(s, walker))
-
-    total = 0.0
-    for outcome, chance in zip(*chance_outcomes(state, action)):
-        before = stepped(state, action, outcome)
-        if before["phase"] == OVER:
-            total += chance * worth(before, player)
-            continue
-        walker = before["player"]
-        walks = [
-            [rest_of_turn(stepped(before, steering, roll), walker) for roll in range(1, 5)]
-            for steering in legal(before)
-        ]
-        ends = max(walks, key=lambda row: ROLL_CHANCE @ [worth(end, walker) for end in row])
-        total += chance * (ROLL_CHANCE @ [worth(end, player) for end in ends])
-    return total
-
-
-@pytest.mark.parametrize(("players", "money"), [(2, 30), (3, 30), (4, 4)])
-def test_placements_are_valued_after_the_whole_turn_of_the_next_player(players, money):
-    sheet = ExpectimaxAgent().mind_for(players)[0]["sheet"]
-    agent = Expectimax2Agent(effort=WIDE)
-    picked = states_on_the_way(
-        players, f"official;money={money}", 3, 5, lambda states: states["phase"] == LAY
-    )
-    for state in picked[[20, 60]]:
-        for row in agent.analyse(state)[::3]:
-            expected = slow_two_turns(state, row.action, int(state["player"]), sheet)
-            assert row.worth == pytest.approx(expected, abs=1e-9)
-
-
-def test_seats_do_not_matter_to_two_turns_where_a_player_is_out():
-    """A position, and the same with all seats moved on by one."""
-    board = (
-        "....1>1<....../......1-..2>2</............../..........0v../..........0^../"
-        "............../.............."
-    )
-    moved = board.translate(str.maketrans("012", "120"))
-    texts = (
-        f"{board} 31W 2s x1:0,20:13,20:14 official",
-        f"{moved} 31W 0s 20:14,x1:0,20:13 official",
-    )
-    rows = [Expectimax2Agent().analyse(parse_position(text)[0]) for text in texts]
-    assert [row.action for row in rows[0]] == [row.action for row in rows[1]]
-    worths = [[row.worth for row in table] for table in rows]
-    assert worths[0] == pytest.approx(worths[1], abs=1e-9)
-
-
-@pytest.mark.parametrize("kind", [MctsAgent, ChampionAgent])
 @pytest.mark.parametrize("money", [30, 4])
-def test_a_playout_replaces_an_estimate_by_the_value_after_the_next_turn(kind, money):
+def test_a_playout_replaces_an_estimate_by_the_value_after_the_next_turn(money):
     """With one colour there is no chance after a rug, so one playout values one placement anew."""
-    one_turn, agent = ValueAgent(effort=ONE_TURN), kind(playouts=1)
+    one_turn, agent = ValueAgent(effort=ONE_TURN), ChampionAgent(playouts=1)
     margin_weight = load_model(WEIGHTS / "value-3.json").head.margin_weight
     picked = states_on_the_way(
         3, f"official;money={money}", 3, 6, lambda states: states["phase"] == LAY
@@ -174,7 +93,7 @@ def test_positions_in_the_tree_are_worth_what_was_tried_there(players):
             np.testing.assert_array_equal(node["shares"][action, outcome], below["value"])
 
 
-@pytest.mark.parametrize("name", ["mcts", "champion"])
+@pytest.mark.parametrize("name", ["champion"])
 def test_moving_everybody_one_seat_on_changes_nothing(name):
     order = np.array([2, 0, 1, 3])
     picked = states_on_the_way(
@@ -195,9 +114,9 @@ def test_moving_everybody_one_seat_on_changes_nothing(name):
 
 def test_more_playouts_change_what_actions_are_worth():
     picked = states_on_the_way(2, "official", 2, 3, lambda states: states["phase"] == LAY)[20:24]
-    few, many = (MctsAgent(playouts=n).action_values(picked) for n in (1, 30))
+    few, many = (ChampionAgent(playouts=n).action_values(picked) for n in (1, 30))
     assert (few != many).any(axis=1).all()
-    assert (MctsAgent(playouts=30).action_values(picked[::-1])[::-1] == many).all()
+    assert (ChampionAgent(playouts=30).action_values(picked[::-1])[::-1] == many).all()
 
 
 @pytest.mark.parametrize("name", QUICK)
@@ -280,17 +199,16 @@ def test_the_highest_temperature_still_plays_legal_actions():
             batch.step(actions)
 
 
-@pytest.mark.parametrize("effort", [Effort, ValueEffort])
 @pytest.mark.parametrize("bad", [-1, float("nan"), "x", None])
-def test_bad_efforts_are_refused(effort, bad):
-    names = [field.name for field in dataclasses.fields(effort)]
+def test_bad_efforts_are_refused(bad):
+    names = [field.name for field in dataclasses.fields(Effort)]
     for name in names:
         with pytest.raises(ValueError, match=f"{name} must be a "):
-            effort(**dict.fromkeys(names, 1) | {name: bad})
+            Effort(**dict.fromkeys(names, 1) | {name: bad})
 
 
 def test_without_limits_the_second_turn_is_searched_for_legal_actions_alone():
-    everything = ValueAgent(effort=ValueEffort(100, np.inf, 100, np.inf))
+    everything = ValueAgent(effort=Effort(100, np.inf, 100, np.inf))
     batch = Batch(6, 2, seed=2)
     for _ in range(6):
         worths = everything.action_values(batch.states)
@@ -299,15 +217,15 @@ def test_without_limits_the_second_turn_is_searched_for_legal_actions_alone():
 
 
 def test_bad_settings_are_refused():
-    for kind in (MctsAgent, ChampionAgent):
+    for kind in (ChampionAgent,):
         for bad in (0, 2.5, np.inf, "9", 2**63):
             with pytest.raises(ValueError, match="playouts must be a whole number, at least 1, no"):
                 kind(playouts=bad)
         for bad in (float("nan"), -1, "x", np.inf):
             with pytest.raises(ValueError, match=r"exploration must be a number, 0\.\.1e\+06, not"):
                 kind(exploration=bad)
-    with pytest.raises(ValueError, match="agent 'mcts' is made for 2 players, not for 3"):
-        MctsAgent(load_model(WEIGHTS / "value-2.json")).action_values(Batch(1, 3).states)
+    with pytest.raises(ValueError, match="agent 'champion' is made for 2 players, not for 3"):
+        ChampionAgent(load_model(WEIGHTS / "value-2.json")).action_values(Batch(1, 3).states)
 
 
 @pytest.mark.long

@@ -6,12 +6,12 @@ import numpy as np
 import pytest
 from positions import random_states
 
-from marrakech_agents import rivals
-from marrakech_agents.self_play import Games, Player
-from marrakech_agents.value_inputs import NUM_INPUTS
-from marrakech_agents.value_net import MAX_MARGIN, NET, empty_net
-from marrakech_agents.value_search import new_minds, value_between
-from marrakech_agents.value_tables import TABLE
+from marrakech_agents.training import fixed_opponents as rivals
+from marrakech_agents.training.self_play import Games, Player
+from marrakech_agents.value_net.inputs import NUM_INPUTS
+from marrakech_agents.value_net.network import MAX_MARGIN, NET, empty_net
+from marrakech_agents.value_net.one_turn import new_minds, value_between
+from marrakech_agents.value_net.tables import TABLE
 from marrakech_env import arena
 from marrakech_env.agent import load_agent
 from marrakech_env.rules import step
@@ -19,7 +19,8 @@ from marrakech_env.spec import resolve_rules
 from marrakech_env.state import LAY, STEER
 
 torch = pytest.importorskip("torch")
-from marrakech_agents import td, value  # noqa: E402 - it needs torch
+from marrakech_agents import value  # noqa: E402 - it needs torch
+from marrakech_agents.training import temporal_difference as td  # noqa: E402
 
 SMALL = td.Settings(games=40, games_a_round=10, rows_a_step=128, workers=2, first_sibling=0.2)
 

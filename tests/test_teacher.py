@@ -8,8 +8,8 @@ pytest.importorskip("sb3_contrib")
 import torch
 from stable_baselines3.common.logger import Logger
 
-from marrakech_agents.ppo_learner import PPOLearner, PPOSettings
-from marrakech_agents.teacher import TEMPERATURE, Teacher
+from marrakech_agents.training.ppo_learner import PPOLearner, PPOSettings
+from marrakech_agents.training.teacher import TEMPERATURE, Teacher
 from marrakech_agents.value import ONE_TURN, ValueAgent
 from marrakech_env.agent import FunctionAgent, load_agent
 from marrakech_env.batch import Batch

@@ -201,7 +201,7 @@ def test_a_value_network_has_the_same_run_folder(trained_value, trained):
 
 def test_a_killed_run_of_the_value_network_learns_the_same(trained_value, tmp_path):
     """The weights are those of a trainer that nobody interrupted."""
-    from marrakech_agents.td import Settings, TDTrainer
+    from marrakech_agents.training.temporal_difference import Settings, TDTrainer
 
     trainer = TDTrainer(2, settings=Settings(games=400))
     while trainer.done < 1:
@@ -319,7 +319,7 @@ def test_wrong_settings_in_the_file_of_a_run_are_named(train, tmp_path, capsys, 
 
 
 def test_whole_numbers_and_null_are_taken_where_they_fit(train):
-    from marrakech_agents.runs import from_json
+    from marrakech_agents.training.run_folder import from_json
 
     values = {"minutes": 5, "timesteps": None, "players": 3, "ppo": {"network": "mlp"}}
     config = from_json(values, train.Config)
@@ -327,7 +327,7 @@ def test_whole_numbers_and_null_are_taken_where_they_fit(train):
 
 
 def test_a_run_that_was_killed_before_its_settings_were_written_can_be_started(tmp_path):
-    from marrakech_agents.runs import RunFolder
+    from marrakech_agents.training.run_folder import RunFolder
 
     folder = tmp_path / "a"
     folder.mkdir()
@@ -340,7 +340,7 @@ def test_a_run_that_was_killed_before_its_settings_were_written_can_be_started(t
 
 
 def test_a_folder_of_something_else_is_left_alone(tmp_path):
-    from marrakech_agents.runs import RunFolder
+    from marrakech_agents.training.run_folder import RunFolder
 
     (tmp_path / "thesis.tex").touch()
     with pytest.raises(FileExistsError):
@@ -349,7 +349,7 @@ def test_a_folder_of_something_else_is_left_alone(tmp_path):
 
 
 def test_a_run_is_trained_by_one_process_at_a_time(trained, tmp_path):
-    from marrakech_agents.runs import BusyError, RunFolder
+    from marrakech_agents.training.run_folder import BusyError, RunFolder
 
     folder = tmp_path / "a"
     shutil.copytree(trained[0], folder)
@@ -365,10 +365,10 @@ def test_a_run_is_trained_by_one_process_at_a_time(trained, tmp_path):
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no SIGKILL")
 def test_a_killed_process_leaves_no_lock_behind(tmp_path):
-    from marrakech_agents.runs import BusyError, RunFolder
+    from marrakech_agents.training.run_folder import BusyError, RunFolder
 
     code = (
-        "import sys, time, pathlib\nfrom marrakech_agents.runs import RunFolder\n"
+        "import sys, time, pathlib\nfrom marrakech_agents.training.run_folder import RunFolder\n"
         "run = RunFolder.create(pathlib.Path(sys.argv[1]), {})\nprint(flush=True)\n"
         "time.sleep(60)\n"
     )
@@ -384,7 +384,7 @@ def test_a_killed_process_leaves_no_lock_behind(tmp_path):
 
 
 def test_a_resumed_run_clears_away_what_a_killed_one_had_half_written(tmp_path):
-    from marrakech_agents.runs import RunFolder
+    from marrakech_agents.training.run_folder import RunFolder
 
     RunFolder.create(tmp_path / "a", {}).keep_version(lambda folder: None, steps=1)
     for name in ("checkpoint.pt", "past/0000000001/model.json"):
@@ -402,7 +402,7 @@ def test_a_resumed_run_clears_away_what_a_killed_one_had_half_written(tmp_path):
 
 
 def test_the_bar_of_a_resumed_run_counts_from_the_start_of_the_run(tmp_path):
-    from marrakech_agents.runs import RunFolder
+    from marrakech_agents.training.run_folder import RunFolder
 
     class Learner:
         unit, steps = "decisions", 30
@@ -493,7 +493,7 @@ def test_ctrl_c_in_the_final_evaluation_keeps_what_was_measured(tmp_path):
 
 FULL_DISK = """
 import resource, runpy, sys
-from marrakech_agents.ppo_learner import PPOLearner
+from marrakech_agents.training.ppo_learner import PPOLearner
 advance, rounds = PPOLearner.advance, []
 hard = resource.getrlimit(resource.RLIMIT_FSIZE)[1]
 def full(self, *arguments):

@@ -9,10 +9,10 @@ import pytest
 from positions import RULES, half_turned, mirrored, random_states
 
 from marrakech_agents import value
-from marrakech_agents.endings import is_late
-from marrakech_agents.value_net import MAX_MARGIN, NET
-from marrakech_agents.value_search import new_minds, value_between
-from marrakech_agents.value_tables import TABLE
+from marrakech_agents.common.endgame import is_late
+from marrakech_agents.value_net.network import MAX_MARGIN, NET
+from marrakech_agents.value_net.one_turn import new_minds, value_between
+from marrakech_agents.value_net.tables import TABLE
 from marrakech_env import notation, rules, solver
 from marrakech_env.batch import Batch
 from marrakech_env.state import LAY, OVER, STEER, STEER_AT_END

@@ -22,7 +22,7 @@ from marrakech_env.actions import NUM_ACTIONS
 from marrakech_env.agent import load_agent
 from marrakech_env.state import States
 
-from .value import ONE_TURN, ValueAgent
+from ..value import ONE_TURN, ValueAgent
 
 TEMPERATURE: Final = 0.02
 """Worth (in wins) by which an action has to be better to be wished for e times as much."""

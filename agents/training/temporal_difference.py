@@ -24,10 +24,10 @@ from torch import Tensor
 
 from marrakech_env.spec import MAX_PLAYERS, RuleSet, resolve_rules
 
+from ..value import WEIGHT_NAMES, Effort, ValueAgent, ValueHead, ValueModel, save
+from ..value_net.inputs import LEAD_INPUT, LEAD_UNIT, NUM_INPUTS
+from ..value_net.network import MARGIN_UNIT, NUM_HIDDEN, NUM_OUTPUTS, NUM_SUMS, empty_net
 from .self_play import Games, Player
-from .value import WEIGHT_NAMES, Effort, ValueAgent, ValueHead, ValueModel, save
-from .value_inputs import LEAD_INPUT, LEAD_UNIT, NUM_INPUTS
-from .value_net import MARGIN_UNIT, NUM_HIDDEN, NUM_OUTPUTS, NUM_SUMS, empty_net
 
 
 @dataclass(frozen=True, slots=True)

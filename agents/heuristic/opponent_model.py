@@ -21,7 +21,7 @@ from marrakech_env.spec import BOARD_SIZE, DIE, NUM_CELLS
 from marrakech_env.state import STEER_AT_END, Bits, Int, Record
 from marrakech_env.tables import BESIDE, NEAR
 
-from .patches import (
+from .regions import (
     LANDINGS,
     MAX_STEPS,
     NOBODY,

@@ -19,7 +19,7 @@ import numpy as np
 
 from marrakech_env.agent import FunctionAgent, load_agent
 
-from . import ppo
+from .. import ppo
 
 PAST: Final = "past"
 """Place of past versions of the learner in a mixture; greedy stands in while there is none."""

@@ -24,9 +24,9 @@ from marrakech_env.compile import kernel
 from marrakech_env.state import LAY, STEER, STEER_AT_END, Int, Record
 
 from .evaluation import share, value
-from .patches import MAX_STEPS, ROLL_CHANCE, likelier_colour, survey
-from .turn import FloatArray, lay_rug
-from .walks import likely_steering
+from .one_turn import FloatArray, lay_rug
+from .opponent_model import likely_steering
+from .regions import MAX_STEPS, ROLL_CHANCE, likelier_colour, survey
 
 WIDTH: Final = 2
 """For how many placements the reply is looked at."""

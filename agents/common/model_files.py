@@ -26,7 +26,7 @@ from . import tensors
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
 
-WEIGHTS: Final = Path(__file__).parent / "weights"
+WEIGHTS: Final = Path(__file__).parents[1] / "weights"
 """Where the shipped models lie, KIND-PLAYERS.json each."""
 FORMAT: Final = 1
 """Version of the two files; another one is refused."""

@@ -24,7 +24,7 @@ from marrakech_env.compile import kernel
 from marrakech_env.spec import MAX_PLAYERS, NUM_CELLS, NUM_COLOURS
 from marrakech_env.state import Int, Record
 
-from .value_inputs import (
+from .inputs import (
     ASSAM,
     NO_REGION,
     NOBODY,
@@ -39,7 +39,7 @@ from .value_inputs import (
     write_inputs,
     write_scores,
 )
-from .value_reply import write_replies
+from .reply_inputs import write_replies
 
 NUM_HIDDEN: Final = 64
 NUM_OUTPUTS: Final = 2 * MAX_PLAYERS

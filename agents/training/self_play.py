@@ -25,11 +25,11 @@ from marrakech_env.spec import MAX_PLAYERS, RuleSet
 from marrakech_env.state import LAY, OVER, STATE, STEER, STEER_AT_END, Int, Record, write_rules
 from marrakech_env.tables import NUM_PLACEMENTS
 
-from .rivals import EXPECTIMAX, GREEDY, SELF, decide, new_rivals, value_rival_turn
-from .value_inputs import NOBODY, NUM_INPUTS, Real
-from .value_net import MAX_MARGIN, write_row
-from .value_search import copy_state, draw_chance, look_ahead, new_minds, value_between
-from .value_tables import TABLE
+from ..value_net.inputs import NOBODY, NUM_INPUTS, Real
+from ..value_net.network import MAX_MARGIN, write_row
+from ..value_net.one_turn import copy_state, draw_chance, look_ahead, new_minds, value_between
+from ..value_net.tables import TABLE
+from .fixed_opponents import EXPECTIMAX, GREEDY, SELF, decide, new_rivals, value_rival_turn
 
 GREEDY_SHARE: Final = 0.67
 """Part of the games with guests in which they are greedy, not expectimax."""

@@ -22,7 +22,7 @@ from marrakech_env.state import LAY, STATE, STEER, STEER_AT_END, WALK, Int, Reco
 from marrakech_env.tables import FIRST_CELL, SECOND_CELL
 
 from .evaluation import SHEET, value
-from .patches import (
+from .regions import (
     MAX_STEPS,
     NUM_STEERINGS,
     PATCHES,

@@ -18,11 +18,12 @@ from marrakech_env.spec import MAX_PLAYERS
 from marrakech_env.state import LAY, STEER, STEER_AT_END, Int, Record
 from marrakech_env.tables import DIE_PROBABILITY
 
-from . import greedy, turn
-from .expectimax import ExpectimaxAgent
-from .value_inputs import NOBODY, NUM_FACES
-from .value_net import MAX_MARGIN
-from .value_search import copy_state, draw_chance, value_between
+from .. import greedy
+from ..expectimax import ExpectimaxAgent
+from ..heuristic import one_turn as turn
+from ..value_net.inputs import NOBODY, NUM_FACES
+from ..value_net.network import MAX_MARGIN
+from ..value_net.one_turn import copy_state, draw_chance, value_between
 
 SELF, GREEDY, EXPECTIMAX = range(3)
 

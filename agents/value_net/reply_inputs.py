@@ -22,7 +22,8 @@ from marrakech_env.spec import BOARD_SIZE, MAX_PLAYERS, NUM_CELLS, NUM_COLOURS
 from marrakech_env.state import Bits, Int, Record
 from marrakech_env.tables import BESIDE, CORNERS, EDGES, NEAR
 
-from .value_inputs import (
+from ..heuristic.opponent_model import RUIN_COST, WANT_CUT, WANT_GROWTH, WANT_SECOND, WANT_SWING
+from .inputs import (
     CHANCE,
     LIKELY,
     NOBODY,
@@ -34,7 +35,6 @@ from .value_inputs import (
     SHAPE,
     Real,
 )
-from .walks import RUIN_COST, WANT_CUT, WANT_GROWTH, WANT_SECOND, WANT_SWING
 
 _RUIN_COST: Final = np.float32(RUIN_COST)
 _WANT_SECOND, _WANT_SWING = np.float32(WANT_SECOND), np.float32(WANT_SWING)

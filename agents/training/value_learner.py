@@ -12,9 +12,9 @@ from stable_baselines3.common.logger import Logger
 
 from marrakech_env.agent import Agent
 
+from ..value import ONE_TURN, save
 from .learner import Learner, trained_by
-from .td import Settings, TDTrainer
-from .value import ONE_TURN, save
+from .temporal_difference import Settings, TDTrainer
 
 
 class ValueLearner(Learner):

@@ -18,9 +18,9 @@ from marrakech_env.spec import MAX_PLAYERS
 from marrakech_env.state import LAY, OVER, STATE, STEER, STEER_AT_END, WALK, Int, Record, States
 from marrakech_env.tables import DIE_PROBABILITY, FIRST_CELL, NUM_PLACEMENTS, SECOND_CELL
 
-from .value_board import lay, look, next_walker, prepare
-from .value_inputs import NUM_FACES, NUM_STEERINGS, WORK, Real
-from .value_net import MAX_MARGIN, NET, SUMS, evaluate, start, write_final
+from .board import lay, look, next_walker, prepare
+from .inputs import NUM_FACES, NUM_STEERINGS, WORK, Real
+from .network import MAX_MARGIN, NET, SUMS, evaluate, start, write_final
 
 _WALKS = NUM_STEERINGS * NUM_FACES
 TURN: Final = np.dtype(

@@ -18,8 +18,8 @@ from marrakech_env.spec import MAX_PLAYERS, NUM_CELLS, NUM_COLOURS
 from marrakech_env.state import TIE_BY_SQUARES, Bits, Int, Record
 from marrakech_env.tables import NUM_HEADINGS
 
-from . import patches
-from .value_inputs import NO_REGION, NOBODY, NUM_COLUMNS, Real, write_fixed
+from ..heuristic import regions as patches
+from .inputs import NO_REGION, NOBODY, NUM_COLUMNS, Real, write_fixed
 
 _ONE = np.uint64(1)
 

@@ -23,9 +23,9 @@ from marrakech_env.compile import kernel
 from marrakech_env.state import LAY, OVER, STEER, STEER_AT_END, Int, Record, States
 from marrakech_env.tables import DIE_PROBABILITY
 
-from .patches import likelier_colour
-from .value_inputs import NUM_FACES
-from .value_search import copy_state, look_ahead, value_between
+from ..heuristic.regions import likelier_colour
+from .inputs import NUM_FACES
+from .one_turn import copy_state, look_ahead, value_between
 
 MARGIN, WIN = range(2)
 EFFORT: Final = np.dtype(

@@ -1,4 +1,4 @@
-"""The tree of the agents `mcts` and `champion`: UCB, explicit chance, a value for every seat.
+"""The tree of the agent `champion`: UCB, explicit chance, a value for every seat.
 
 A node is a position before a walk, with a rug to lay, or (`steering=end`) with Assam to be turned.
 When it is reached for the first time, the rest of the turn is looked at with the value network
@@ -30,9 +30,8 @@ from marrakech_env.spec import MAX_PLAYERS
 from marrakech_env.state import LAY, OVER, STATE, Int, Record, States
 from marrakech_env.tables import DIE_PROBABILITY, NUM_PLACEMENTS
 
-from .second_turn import is_inside_turn
-from .value_inputs import NUM_FACES, NUM_STEERINGS
-from .value_search import look_ahead
+from .inputs import NUM_FACES, NUM_STEERINGS
+from .one_turn import look_ahead
 
 FloatArray = NDArray[np.float64]
 
@@ -151,7 +150,7 @@ def _play_out(count: Int, tree: Tree) -> Int:
                 new.value[:] = node.shares[action, outcome]
             else:
                 _open(at, tree)
-            if not is_inside_turn(after):
+            if not game.is_inside_turn(after):
                 break
     for back in range(depth - 1, -1, -1):
         below: Record = nodes[at]
@@ -210,7 +209,7 @@ def _open(at: Int, tree: Tree) -> None:
                 share += margin_weight * turn.rug_margin[placement, seat]
                 node.shares[FIRST_PLACEMENT + placement, 0, seat] = share
                 node.shares[FIRST_PLACEMENT + placement, 1, seat] = share
-    elif is_inside_turn(state):
+    elif game.is_inside_turn(state):
         for steering in range(NUM_STEERINGS):
             _write_walk(turn, steering, margin_weight, node.shares[steering, 0])
     else:

@@ -21,10 +21,11 @@ from marrakech_env.sb3 import MarrakechVecEnv
 from marrakech_env.spec import resolve_rules
 from marrakech_env.state import States
 
-from . import policies, ppo
+from .. import ppo
+from ..policy_net import torch_policies as policies
+from ..policy_net.networks import Weights
 from .league import MEMORY, League, read_mixture
 from .learner import Learner, trained_by
-from .networks import Weights
 from .teacher import Teacher
 
 

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from marrakech_env.spec import BOARD_SIZE, NUM_CELLS
 from marrakech_env.tables import DIE_PROBABILITY, NUM_HEADINGS, WALK
 
-from .value_inputs import NOWHERE, NUM_COLUMNS, NUM_FACES, NUM_STEERINGS, WINDOW
+from .inputs import NOWHERE, NUM_COLUMNS, NUM_FACES, NUM_STEERINGS, WINDOW
 
 TABLES: Final = np.dtype(
     [

@@ -28,11 +28,19 @@ from marrakech_env.compile import kernel
 from marrakech_env.spec import MAX_PLAYERS, RuleSet
 from marrakech_env.state import LAY, OVER, STATE, STEER, Record, write_rules
 
-from . import greedy, turn
-from .evaluation import FACTS, NUM_FACTS, NUM_TERMS, fill_facts, predict_scores, turns_since
-from .expectimax import WEIGHTS_FILE, interpolate, spreads_of
-from .patches import MAX_STEPS, PATCHES, ROLL_CHANCE, survey, turns_left
-from .turn import new_mind
+from .. import greedy
+from ..expectimax import WEIGHTS_FILE, interpolate, spreads_of
+from ..heuristic import one_turn as turn
+from ..heuristic.evaluation import (
+    FACTS,
+    NUM_FACTS,
+    NUM_TERMS,
+    fill_facts,
+    predict_scores,
+    turns_since,
+)
+from ..heuristic.one_turn import new_mind
+from ..heuristic.regions import MAX_STEPS, PATCHES, ROLL_CHANCE, survey, turns_left
 
 KNOTS: Final = np.array([1, 2, 3, 4, 6, 8, 12, 18, 26, 36, 48])
 TRACES: Final = (1.0, 1.0, 0.95, 0.95, 0.9)

@@ -28,7 +28,8 @@ from marrakech_env.spec import MAX_PLAYERS, NUM_CELLS
 from marrakech_env.state import Bits, Int, Record
 from marrakech_env.tables import BESIDE, CORNERS, EDGES
 
-from .patches import (
+from .opponent_model import follower_of, largest_patch, likely_steering
+from .regions import (
     LANDINGS,
     MAX_STEPS,
     NOBODY,
@@ -37,7 +38,6 @@ from .patches import (
     heading_of,
     turns_left,
 )
-from .walks import follower_of, largest_patch, likely_steering
 
 FACTS: Final = {
     "money": "dirhams",

@@ -17,8 +17,8 @@ from marrakech_env.compile import kernel
 from marrakech_env.state import LAY, STEER, STEER_AT_END, Record, States
 
 from .evaluation import fill_facts, margin, predict_scores, win_chance
-from .patches import survey
-from .turn import FloatArray, decide
+from .one_turn import FloatArray, decide
+from .regions import survey
 
 
 @kernel

@@ -1,0 +1,1 @@
+"""What all agents share: action values, the endgame, model files."""

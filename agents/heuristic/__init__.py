@@ -1,0 +1,1 @@
+"""The heuristic evaluation of `expectimax` and what `greedy` uses of it."""

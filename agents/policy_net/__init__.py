@@ -1,0 +1,1 @@
+"""The policy networks of `ppo`, in NumPy and in torch."""

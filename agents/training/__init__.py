@@ -1,0 +1,1 @@
+"""What `train.py` runs: learners, self-play, the league, the folder of a run."""

@@ -1,0 +1,1 @@
+"""The value network, the searches on top of it, and the tree of `champion`."""
