@@ -14,7 +14,7 @@ A state has exactly one text, and a text that is accepted exactly one state; onl
 RULES may be read in another order than they are written.
 """
 
-from marrakech_env.notation.move import format_move, legal_moves, parse_move
+from marrakech_env.notation.move import format_move, legal_moves, parse_move, read_move
 from marrakech_env.notation.position import (
     FIELDS,
     format_position,
@@ -36,5 +36,6 @@ __all__ = [
     "parse_position",
     "parse_start",
     "position_option",
+    "read_move",
     "replay",
 ]

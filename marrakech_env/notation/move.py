@@ -36,6 +36,23 @@ def parse_move(state: State, text: str) -> tuple[int, int]:
             is allowed. Or the game is over.
     """
     state = one_state(state)
+    action, drawn = read_move(state, text)
+    outcome = -1 if drawn is None else drawn
+    _check_move(state, text, action, outcome)
+    assert action is not None  # an unknown pair of squares is no legal action
+    return action, outcome
+
+
+def read_move(state: State, text: str) -> tuple[int | None, int | None]:
+    """Reads a move text without asking whether it is legal.
+
+    Returns:
+        The action, None where no action lays on these squares, and the outcome that the text
+        names, None where it names none.
+
+    Raises:
+        ValueError: Bad syntax.
+    """
     if not isinstance(text, str):
         raise ValueError(f"a move text must be a str, not {type(text).__name__}")
     action: int | None
@@ -50,10 +67,7 @@ def parse_move(state: State, text: str) -> tuple[int, int]:
             f"move {text!r} is not understood; allowed: steering such as 'L3' or 'L', laying such "
             f"as '33-34' or '33-34=1'"
         )
-    outcome = int(drawn) if drawn else -1
-    _check_move(state, text, action, outcome)
-    assert action is not None  # an unknown pair of squares is no legal action
-    return action, outcome
+    return action, int(drawn) if drawn else None
 
 
 def format_move(state: State, action: int, outcome: int) -> str:
