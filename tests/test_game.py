@@ -58,7 +58,12 @@ def check_event(event, before: Reference, action: int, outcome: int) -> None:
             (square, before.board[square].colour) for square in squares if square in before.board
         ]
         assert event.next_colour == (outcome if outcome >= 0 else None)
-        assert (event.die, event.path, event.toll_due, event.eliminated) == (None, None, None, False)
+        assert (event.die, event.path, event.toll_due, event.eliminated) == (
+            None,
+            None,
+            None,
+            False,
+        )
         return
     assert (event.rug, event.covered, event.next_colour) == (None, None, None)
     if outcome < 0:
@@ -195,8 +200,32 @@ def test_a_walker_without_a_rug_counts_as_a_turn_to_come() -> None:
 
 @pytest.mark.parametrize(
     "move",
-    ["X", "", "l", "L5", "L0", "L-1", "L 2", "33-99", "33-34", "55-66=7", "L2=1", 15, 3, -1, 99]
-    + [None, True, 2.0, 1j, [0], b"L", np.array([0, 1]), {}, float("nan")],
+    [
+        "X",
+        "",
+        "l",
+        "L5",
+        "L0",
+        "L-1",
+        "L 2",
+        "33-99",
+        "33-34",
+        "55-66=7",
+        "L2=1",
+        15,
+        3,
+        -1,
+        99,
+        None,
+        True,
+        2.0,
+        1j,
+        [0],
+        b"L",
+        np.array([0, 1]),
+        {},
+        float("nan"),
+    ],
 )
 def test_bad_moves_list_the_legal_ones_and_change_nothing(move: object) -> None:
     game = Game(seed=0)
