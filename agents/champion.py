@@ -18,7 +18,8 @@ from marrakech_env.state import State, States, as_states, one_state
 
 from .common.action_values import ActionValue, checked_count, checked_number, ranked
 from .common.endgame import solve_late
-from .value import ValueAgent, ValueModel
+from .value import ValueAgent
+from .value_net.model import ValueModel
 from .value_net.tree import new_tree, search
 
 PLAYOUTS: Final = 140

@@ -9,6 +9,7 @@ from positions import random_states
 from marrakech_agents.training import fixed_opponents as rivals
 from marrakech_agents.training.self_play import Games, Player
 from marrakech_agents.value_net.inputs import NUM_INPUTS
+from marrakech_agents.value_net.model import WEIGHT_NAMES
 from marrakech_agents.value_net.network import MAX_MARGIN, NET, empty_net
 from marrakech_agents.value_net.one_turn import new_evaluator, new_workspaces, value_between
 from marrakech_env import arena
@@ -176,7 +177,7 @@ def test_a_run_is_fixed_by_its_seed_however_many_threads_play():
         for _ in range(2):
             trainer.round()
         weights.append(trainer.model().weights())
-    for name in value.WEIGHT_NAMES:
+    for name in WEIGHT_NAMES:
         np.testing.assert_array_equal(weights[0][name], weights[1][name])
         assert (weights[0][name] != weights[2][name]).any()
 
@@ -190,7 +191,7 @@ def test_a_state_stays_as_it_is_while_training_goes_on():
     trainer.round()
     twin.restore(state)
     twin.round()
-    for name in value.WEIGHT_NAMES:
+    for name in WEIGHT_NAMES:
         np.testing.assert_array_equal(twin.model().weights()[name], expected[name])
 
 
@@ -215,7 +216,7 @@ def test_a_restored_trainer_goes_on_as_if_nothing_had_happened(tmp_path):
     resumed.restore(torch.load(tmp_path / "checkpoint.pt", weights_only=True))
     resumed.round()
     assert resumed.num_games == steady.num_games == 20
-    for name in value.WEIGHT_NAMES:
+    for name in WEIGHT_NAMES:
         np.testing.assert_array_equal(
             steady.model().weights()[name], resumed.model().weights()[name]
         )

@@ -10,6 +10,7 @@ from positions import RULES, half_turned, mirrored, random_states
 
 from marrakech_agents import value
 from marrakech_agents.common.endgame import is_late
+from marrakech_agents.value_net.model import WEIGHT_NAMES
 from marrakech_agents.value_net.network import MAX_MARGIN, NET
 from marrakech_agents.value_net.one_turn import new_evaluator, new_workspaces, value_between
 from marrakech_env import notation, rules, solver
@@ -32,7 +33,7 @@ def random_model(players=2, seed=0, margin_weight=MARGIN_WEIGHT):
     """Weights that make every input matter."""
     rng = np.random.default_rng(seed)
     weights = {
-        name: rng.normal(0, 0.1, NET[name].shape).astype(np.float32) for name in value.WEIGHT_NAMES
+        name: rng.normal(0, 0.1, NET[name].shape).astype(np.float32) for name in WEIGHT_NAMES
     }
     head = a_head(players, margin_weight)
     return value.ValueModel.from_weights(head, weights)
@@ -323,7 +324,7 @@ def test_temperature_draws_from_the_softmax_of_the_worths():
 
 
 def test_an_untrained_network_says_the_score():
-    blank = {name: np.zeros(NET[name].shape, np.float32) for name in value.WEIGHT_NAMES}
+    blank = {name: np.zeros(NET[name].shape, np.float32) for name in WEIGHT_NAMES}
     looker = value.ValueAgent(value.ValueModel.from_weights(a_head(), blank), effort=FLAT)
     start = Batch(1).states.copy()
     rules.step(start, [1], [2])
@@ -450,7 +451,7 @@ def test_weights_with_which_worths_would_not_stay_finite_are_refused(large):
 
 
 def test_the_largest_weights_still_play_legal_actions():
-    weights = {name: np.full(NET[name].shape, 1e6, np.float32) for name in value.WEIGHT_NAMES}
+    weights = {name: np.full(NET[name].shape, 1e6, np.float32) for name in WEIGHT_NAMES}
     weights["second"][::2] *= -1
     extreme = value.ValueAgent(value.ValueModel.from_weights(a_head(margin_weight=-1.0), weights))
     batch = Batch(20, 2, seed=1)

@@ -29,7 +29,6 @@ from marrakech_env.spec import MAX_PLAYERS, RuleSet
 from marrakech_env.state import LAY, OVER, STATE, STEER, Record, write_rules
 
 from .. import greedy
-from ..expectimax import WEIGHTS_FILE, interpolate, spreads_of
 from ..heuristic import one_turn as turn
 from ..heuristic.evaluation import (
     FACTS,
@@ -41,6 +40,7 @@ from ..heuristic.evaluation import (
 )
 from ..heuristic.one_turn import new_mind
 from ..heuristic.regions import MAX_STEPS, PATCHES, ROLL_CHANCE, survey, turns_left
+from ..heuristic.weights import WEIGHTS_FILE, interpolate, spreads_of
 
 KNOTS: Final = np.array([1, 2, 3, 4, 6, 8, 12, 18, 26, 36, 48])
 TRACES: Final = (1.0, 1.0, 0.95, 0.95, 0.9)
