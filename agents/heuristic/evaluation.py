@@ -22,8 +22,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marrakech_env import game
-from marrakech_env.bitboards import board_of_others
 from marrakech_env.compile import kernel
+from marrakech_env.kernels.bitboards import board_of_others
 from marrakech_env.spec import MAX_PLAYERS, NUM_CELLS
 from marrakech_env.state import Bits, Int, Record
 from marrakech_env.tables import BESIDE, CORNERS, EDGES

@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 
 from marrakech_env import game
 from marrakech_env.actions import FIRST_PLACEMENT, NUM_ACTIONS
-from marrakech_env.bitboards import lowest_cell
 from marrakech_env.compile import kernel
+from marrakech_env.kernels.bitboards import lowest_cell
 from marrakech_env.spec import MAX_PLAYERS
 from marrakech_env.state import LAY, STATE, STEER, STEER_AT_END, WALK, Int, Record
 from marrakech_env.tables import FIRST_CELL, SECOND_CELL

@@ -19,8 +19,8 @@ import numpy as np
 
 from marrakech_env import game
 from marrakech_env.actions import FIRST_PLACEMENT, NUM_ACTIONS
-from marrakech_env.bitboards import lowest_cell
 from marrakech_env.compile import kernel
+from marrakech_env.kernels.bitboards import lowest_cell
 from marrakech_env.state import LAY, STEER, STEER_AT_END, Int, Record
 
 from .evaluation import share, value

@@ -23,8 +23,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marrakech_env import chance, game
-from marrakech_env.bitboards import cell_at
 from marrakech_env.compile import kernel
+from marrakech_env.kernels.bitboards import cell_at
 from marrakech_env.spec import MAX_PLAYERS, RuleSet
 from marrakech_env.state import LAY, OVER, STATE, STEER, Record, write_rules
 

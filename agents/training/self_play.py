@@ -19,8 +19,8 @@ from numpy.typing import NDArray
 
 from marrakech_env import chance, game
 from marrakech_env.actions import FIRST_PLACEMENT
-from marrakech_env.bitboards import cell_at
 from marrakech_env.compile import kernel
+from marrakech_env.kernels.bitboards import cell_at
 from marrakech_env.spec import MAX_PLAYERS, RuleSet
 from marrakech_env.state import LAY, OVER, STATE, STEER, STEER_AT_END, Int, Record, write_rules
 from marrakech_env.tables import NUM_PLACEMENTS
