@@ -50,7 +50,7 @@ AGENT_ARROWS = {
 AGENT_ARROWS |= dict.fromkeys(AGENTS, (*AGENT_ARROWS, *AGENTS))
 AGENT_ARROWS["training"] = tuple(AGENT_ARROWS)
 
-CORE_DEPENDENCIES = {"numpy", "numba", "gymnasium", "pettingzoo", "PIL"}
+CORE_DEPENDENCIES = {"msgspec", "numpy", "numba", "gymnasium", "pettingzoo", "PIL"}
 EXTRA_DEPENDENCIES = {
     "sb3": {"stable_baselines3"},
     "arena": {"matplotlib", "rich", "tyro"},

@@ -10,8 +10,8 @@ The facts look two walks ahead, those of the *walker*, who moves next, and of th
 him, as `walks` takes them to steer. How the walker may lay his rug then is told by the facts
 `swing`, `growth`, `cover` and `cut`.
 
-Legend: *board* is a record of `patches.PATCHES`, *sheet* one of `SHEET`, *weights* one of `WEIGHTS`;
-amounts are dirhams; a *toll* is limited by the money of the one who pays.
+Legend: *board* is a record of `regions.PATCHES`, *sheet* one of `SHEET`, *weights* one of
+`WEIGHTS`; amounts are dirhams; a *toll* is limited by the money of the one who pays.
 """
 
 from __future__ import annotations

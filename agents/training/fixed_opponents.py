@@ -3,8 +3,8 @@
 Expectimax looks one full turn ahead here (`turn`), never at the reply. Their turns are valued like
 all others: the expectation over the die of what the network says after the turn.
 
-Legend: *kind* of a seat: SELF (the network plays it), GREEDY or EXPECTIMAX; *opponents*: weights and
-workspaces of the two, a record of `OPPONENTS`.
+Legend: *kind* of a seat: SELF (the network plays it), GREEDY or EXPECTIMAX; *opponents*: a
+record of `OPPONENTS`, the weights and workspaces of the two.
 """
 
 from __future__ import annotations

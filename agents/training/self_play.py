@@ -1,4 +1,4 @@
-"""Games that the value network plays against itself or against fixed opponents, as rows to learn from.
+"""Games of the value network against itself or fixed opponents, as rows to learn from.
 
 A row is the position between two turns: its inputs, the network's values of all seats there, and
 the exact expectation of those values after the next turn, over its die and with its best reply,
