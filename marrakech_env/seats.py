@@ -145,7 +145,7 @@ class SeatedBatch:
             error.add_note(f"raised by the opponent {name!r}")
             raise
         try:
-            return self.batch.check_actions(actions, games)
+            return self.batch._checked_actions(actions, games)
         except ValueError as error:
             raise ValueError(f"opponent {name!r}: {error}") from None
 
@@ -180,7 +180,7 @@ class SeatedBatch:
             self.rng = np.random.default_rng(seed)
         self._is_running = False
         seat_all(
-            self.batch._clocks,
+            self.batch._arrays.clocks,
             self.batch.first_game,
             self._seat,
             self._mixture.shared,
@@ -193,11 +193,11 @@ class SeatedBatch:
         if given:
             self._margins[games] = margins(rules.scores(starts[games]))
         for _ in range(_TRIES):
-            self.batch.states[games] = starts[games]
-            self.batch._clocks["turn"][games] = 0
+            self.batch._arrays.states[games] = starts[games]
+            self.batch._arrays.clocks["turn"][games] = 0
             self._play_on(self._all, self._no_actions, autoreset=True)
             games = np.flatnonzero(self.batch.done)
-            self.batch.done[:] = False
+            self.batch._arrays.done[:] = False
             if not len(games):
                 self._is_running = True
                 return
@@ -227,10 +227,10 @@ class SeatedBatch:
         if not self._is_running:
             raise ResetNeeded("no game is running: call reset() before step()")
         batch = self.batch
-        numbers = batch.check_actions(actions, self._all)
+        numbers = batch._checked_actions(actions, self._all)
         self._is_running = False
         self.actors = batch.states["player"].astype(np.int64)
-        batch.done[:] = False
+        batch._arrays.done[:] = False
         self._play_on(self._all, numbers, self._autoreset)
         self.ended = batch.done.nonzero()[0]
         self._pay()
@@ -256,19 +256,19 @@ class SeatedBatch:
 
     def _play(self, games: IntArray, actions: IntArray, autoreset: bool) -> int:
         """See `seat_kernels.play`."""
-        batch = self.batch
+        arrays = self.batch._arrays
         waiting: int = play_code()(
-            batch.states,
+            arrays.states,
             games,
             actions,
-            batch._start,
-            batch._clocks,
-            batch.action_mask,
-            batch.done,
-            batch.final_scores,
-            batch.final_shares,
-            batch.final_states,
-            batch.first_game,
+            arrays.start,
+            arrays.clocks,
+            arrays.action_mask,
+            arrays.done,
+            arrays.final_scores,
+            arrays.final_shares,
+            arrays.final_states,
+            self.batch.first_game,
             self._seat,
             self._mixture.shared,
             self._mixture.numbers,
@@ -284,7 +284,7 @@ class SeatedBatch:
         """Works out `rewards` of the step that has just been played."""
         batch, ended = self.batch, self.ended
         if self.reward_scheme == "dense":
-            now = margins(rules.scores(batch.states))
+            now = margins(rules.scores(batch._arrays.states))
             self.rewards = now - self._margins
             self.rewards[ended] = margins(batch.final_scores[ended]) - self._margins[ended]
             now[ended] = 0.0  # their next games started even, before the opponents' first moves
@@ -298,7 +298,7 @@ class SeatedBatch:
 
     def _read(self, positions: Sequence[str | None], given: list[int]) -> States:
         """The states of position texts, STATE (B,), checked before anything is changed."""
-        starts = self.batch.states.copy()
+        starts = self.batch.states.take(self._all)
         known: dict[str, Any] = {}
         for g in given:
             text: Any = positions[g]  # from an option, so it may be anything
@@ -329,7 +329,7 @@ class SeatedBatch:
     def observe(self) -> NDArray[Any]:
         """A new array (B, ...): what the players to move see."""
         out = np.empty((self.num_games, *self._shape), self._form.dtype)
-        self._form.fill(self.batch.states, self._all, self._movers, out)
+        self._form.fill(self.batch._arrays.states, self._all, self._movers, out)
         return out
 
     def final_observations(self) -> NDArray[Any]:

@@ -26,6 +26,7 @@ LAYERS = (
     ("kernels",),
     ("rules",),
     ("chance", "observation", "notation", "rewards", "solver"),
+    ("batch_kernels",),
     ("batch",),
     ("agent",),
     ("render",),
