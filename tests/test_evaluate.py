@@ -301,7 +301,9 @@ def test_late_positions_before_an_agent_failed_are_reported(
     assert [row["agent"] for row in json.loads(Path("o.json").read_text())] == ["random"] * 2
     captured = capsys.readouterr()
     assert "random" in captured.out
-    assert captured.err.startswith("error: agent 'wrong.py': position 0: action 99 is not legal")
+    assert captured.err.startswith(
+        "error: agent 'wrong.py' (late positions): game 0: action 99 is not"
+    )
 
 
 def test_an_illegal_action_is_told_in_one_line(
