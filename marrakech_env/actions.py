@@ -21,6 +21,8 @@ from __future__ import annotations
 
 from typing import Final
 
+import numpy as np
+
 from marrakech_env.spec import BOARD_SIZE, whole_number
 from marrakech_env.state import State, one_state
 from marrakech_env.tables import FIRST_CELL, SECOND_CELL
@@ -128,6 +130,19 @@ def describe(action: int, state: State) -> str:
     if squares is None:
         return f"lay the rug off the board ({way})"
     return f"lay the rug on {square_name(squares[0])} and {square_name(squares[1])} ({way})"
+
+
+def action_number(action: object) -> int | None:
+    """Return one whole number as an int: Python's, or an array or tensor of one element.
+
+    Anything else is None: floats, bools, texts, lists, and arrays of several elements.
+    """
+    if not isinstance(action, (int, np.integer)) and hasattr(action, "item"):
+        try:
+            action = action.item()
+        except (TypeError, ValueError, RuntimeError):  # several elements
+            return None
+    return whole_number(action)
 
 
 def _heading(state: State) -> int:
