@@ -57,7 +57,6 @@ class RawEnv(AECEnv[str, Observation, int]):  # type: ignore[misc]  # no stubs
 
     Attributes:
         possible_agents: `player_0` to `player_P-1`.
-        rule_set: The rules, a `spec.RuleSet`.
         state_space: The space of `state()`.
         agents, agent_selection, rewards, terminations, truncations, infos: As PettingZoo defines
             them, from the first `reset` on. `rewards` holds every seat at every step.
@@ -92,30 +91,31 @@ class RawEnv(AECEnv[str, Observation, int]):  # type: ignore[misc]  # no stubs
             ValueError: An argument is not allowed; the message says what is.
         """
         super().__init__()
-        self.rule_set = resolve_rules(rules, num_players)
-        self.observation_form = find_form(observation)
-        self.reward_scheme = check_scheme(reward)
+        self._rule_set = resolve_rules(rules, num_players)
+        self._form = find_form(observation)
+        self._scheme = check_scheme(reward)
         self.render_mode = checked_render_mode(render_mode)
 
-        players = self.rule_set.num_players
-        self.possible_agents = [f"player_{seat}" for seat in range(players)]
-        self.state_space = self.observation_form.space(players)
+        players = self._rule_set.num_players
+        self._names = tuple(f"player_{seat}" for seat in range(players))
+        self.possible_agents = list(self._names)
+        self.state_space = self._form.space(players)
         self.observation_spaces = {
             agent: spaces.Dict(
                 {
-                    "observation": self.observation_form.space(players),
+                    "observation": self._form.space(players),
                     "action_mask": spaces.Box(0, 1, (NUM_ACTIONS,), np.int8),
                 }
             )
-            for agent in self.possible_agents
+            for agent in self._names
         }
-        self.action_spaces = {agent: spaces.Discrete(NUM_ACTIONS) for agent in self.possible_agents}
+        self.action_spaces = {agent: spaces.Discrete(NUM_ACTIONS) for agent in self._names}
 
-        self._pays_every_step = self.reward_scheme == "dense"
-        self._shape = self.observation_form.shape(players)
-        self._seats = {agent: np.array([s]) for s, agent in enumerate(self.possible_agents)}
+        self._pays_every_step = self._scheme == "dense"
+        self._shape = self._form.shape(players)
+        self._seats = {agent: np.array([s]) for s, agent in enumerate(self._names)}
         self._start = np.zeros(1, STATE)
-        write_rules(self._start, self.rule_set)
+        write_rules(self._start, self._rule_set)
         self._clocks = np.zeros(1, chance.CLOCK)
         self._is_seeded = False
         self._is_reset = False
@@ -136,6 +136,11 @@ class RawEnv(AECEnv[str, Observation, int]):  # type: ignore[misc]  # no stubs
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(own_arrays(state))
+
+    @property
+    def rule_set(self) -> RuleSet:
+        """The rules."""
+        return self._rule_set
 
     def observation_space(self, agent: str) -> spaces.Space[Any]:
         """Return the space of an agent's observations; the same object every time."""
@@ -175,7 +180,7 @@ class RawEnv(AECEnv[str, Observation, int]):  # type: ignore[misc]  # no stubs
         if self._is_closed:
             self._refuse("reset")
         text = position_option(options)
-        position = None if text is None else parse_start(text, self.rule_set.num_players)
+        position = None if text is None else parse_start(text, self._rule_set.num_players)
         clocks = self._clocks
         if seed is not None or not self._is_seeded:
             clocks = np.zeros(1, chance.CLOCK)
@@ -190,7 +195,7 @@ class RawEnv(AECEnv[str, Observation, int]):  # type: ignore[misc]  # no stubs
             chance.start_next(self._states, 0, self._start, self._clocks)
             if position is not None:
                 self._states[:] = position
-            self.agents = self.possible_agents[:]
+            self.agents = list(self._names)
             self.rewards = dict.fromkeys(self.agents, 0.0)
             self._cumulative_rewards = dict.fromkeys(self.agents, 0.0)
             self.terminations = dict.fromkeys(self.agents, False)
@@ -240,13 +245,13 @@ class RawEnv(AECEnv[str, Observation, int]):  # type: ignore[misc]  # no stubs
             if following == _ILLEGAL:
                 after = mover
                 raise ValueError(self._describe_illegal(action, number, mover))
-            actor = self.possible_agents[mover]
+            actor = self._names[mover]
             if following == _NOBODY:
                 self._finish(actor)
             else:
                 if following != mover:
                     self.infos[actor] = _no_action()
-                self.agent_selection = agent = self.possible_agents[following]
+                self.agent_selection = agent = self._names[following]
                 self.infos[agent] = {"action_mask": mask}
             if self._pays_every_step:
                 self._pay(actor, self._change_of_margins())
@@ -260,7 +265,7 @@ class RawEnv(AECEnv[str, Observation, int]):  # type: ignore[misc]  # no stubs
         """End the game for all agents at once and select the first to be drained."""
         if not self._pays_every_step:
             shares, scores = rules.winner_shares(self._states), rules.scores(self._states)
-            self._pay(actor, final_rewards(self.reward_scheme, shares, scores)[0])
+            self._pay(actor, final_rewards(self._scheme, shares, scores)[0])
         self.terminations = dict.fromkeys(self.agents, True)
         self.infos = {agent: _no_action() for agent in self.agents}
         self.agent_selection = self.agents[0]
@@ -288,7 +293,7 @@ class RawEnv(AECEnv[str, Observation, int]):  # type: ignore[misc]  # no stubs
 
     def _pay(self, actor: str, amounts: FloatArray) -> None:
         """Make these the rewards of the step, float (P,), and add them to what is owed."""
-        self.rewards = dict(zip(self.possible_agents, amounts.tolist(), strict=True))
+        self.rewards = dict(zip(self._names, amounts.tolist(), strict=True))
         self._cumulative_rewards[actor] = 0.0  # paid up to this decision: `last` has shown it
         self._accumulate_rewards()
 
@@ -305,7 +310,7 @@ class RawEnv(AECEnv[str, Observation, int]):  # type: ignore[misc]  # no stubs
         legal = ", ".join(map(str, np.flatnonzero(rules.action_mask(self._states)[0])))
         shown = f"{action!r} (not one whole number)" if number is None else number
         return (
-            f"game 0: action {shown} of {self.possible_agents[mover]} is not legal; "
+            f"game 0: action {shown} of {self._names[mover]} is not legal; "
             f"legal actions: {legal}"
         )
 
@@ -318,14 +323,14 @@ class RawEnv(AECEnv[str, Observation, int]):  # type: ignore[misc]  # no stubs
             ValueError: There is no such agent.
         """
         seat = self._seat_of(agent)
-        observation = np.empty(self._shape, self.observation_form.dtype)
+        observation = np.empty(self._shape, self._form.dtype)
         mover = self._mover
         if mover < 0 and (mover != _NOBODY or not self._is_reset):
             self._refuse("observe")
         try:
             self._mover = _BUSY
             info = self.infos.get(agent) or _no_action()  # a drained agent has no info any more
-            self.observation_form.fill(self._states, _GAME_0, seat, observation)
+            self._form.fill(self._states, _GAME_0, seat, observation)
         finally:
             self._mover = mover
         return {"observation": observation, "action_mask": info["action_mask"]}
@@ -334,7 +339,7 @@ class RawEnv(AECEnv[str, Observation, int]):  # type: ignore[misc]  # no stubs
         """Return the whole game as one array: what player_0 sees, as nothing is hidden."""
         if not self._is_reset:
             self._refuse("state")
-        return self.observe(self.possible_agents[0])["observation"]
+        return self.observe(self._names[0])["observation"]
 
     @property
     def game_state(self) -> States:

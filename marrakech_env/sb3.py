@@ -108,8 +108,8 @@ class MarrakechVecEnv(VecEnv):
             Observations (N, ...), rewards float32 (N,), dones bool (N,), infos: all new.
 
         Raises:
-            ValueError: An illegal action, a wrong shape or dtype, or no `step_async` before; no game
-                has changed then.
+            ValueError: An illegal action, a wrong shape or dtype, or no `step_async` before; no
+                game has changed then.
             ResetNeeded: Before the first `reset`, or after an interrupted call.
             RuntimeError: Another thread is inside.
             ClosedEnvironmentError: After `close`.
@@ -239,6 +239,9 @@ class MarrakechVecEnv(VecEnv):
                 raise ValueError("set_opponents changes all environments; leave out indices")
             self.set_opponents(*method_args, **method_kwargs)
             return [None] * len(chosen)
+        if method_name == "action_masks":  # at every step of a learner, so from one array
+            masks = self.action_masks(*method_args, **method_kwargs)
+            return [masks[game._index] for game in chosen]
         return [getattr(game, method_name)(*method_args, **method_kwargs) for game in chosen]
 
     def env_is_wrapped(
@@ -287,11 +290,14 @@ class _Game:
     @property
     def player(self) -> int:
         """The seat to move."""
-        return self._whole._seats.look(lambda batch: int(batch.states["player"][self._index]))
+        player: int = self._whole._seats.look(lambda b: b.states["player"][self._index].item())
+        return player
 
     def action_masks(self) -> NDArray[np.bool_]:
         """Return the legal actions: bool (A,)."""
-        return self._whole._seats.look(lambda batch: batch.action_mask[self._index].copy())
+        index = self._index
+        mask: NDArray[np.bool_] = self._whole._seats.look(lambda b: b.action_mask[index].copy())
+        return mask
 
     def render(self) -> Picture | None:
         """Return the picture of the game."""

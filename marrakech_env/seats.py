@@ -54,7 +54,10 @@ def checked_num_envs(num_envs: Any) -> int:
     """
     number = whole_number(num_envs)
     if number is None or not 1 <= number <= MAX_ENVS:
-        raise ValueError(f"num_envs must be a whole number 1..{MAX_ENVS}, not {num_envs!r}")
+        raise ValueError(
+            f"num_envs must be a whole number of at most {MAX_ENVS} and at least 1, "
+            f"not {num_envs!r}"
+        )
     return number
 
 

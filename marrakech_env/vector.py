@@ -133,7 +133,7 @@ class MarrakechEnv(gymnasium.Env[Observation, np.int64]):
         if number is None:
             self._seats.check_running()
             shown = f"{action!r} (not one whole number)"
-            raise ValueError(describe_illegal(0, shown, self.action_masks()))
+            raise ValueError(describe_illegal(0, shown, self._seats.action_masks()[0]))
         return self._seats.step([number], self._next)
 
     def _next(self) -> tuple[Observation, float, bool, bool, Info]:
