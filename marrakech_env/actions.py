@@ -22,8 +22,9 @@ from __future__ import annotations
 from typing import Final
 
 import numpy as np
+from numpy.typing import NDArray
 
-from marrakech_env.spec import BOARD_SIZE, whole_number
+from marrakech_env.spec import BOARD_SIZE, NUM_CELLS, checked_number, whole_number
 from marrakech_env.state import State, one_state
 from marrakech_env.tables import FIRST_CELL, SECOND_CELL
 
@@ -54,8 +55,8 @@ def laying_action(side: int, turn: int) -> int:
     Raises:
         ValueError: No such side or turn.
     """
-    if side not in range(len(_SIDE_NAMES)) or turn not in range(len(_TURN_NAMES)):
-        raise ValueError(f"side must be 0..3 and turn 0..2, not {side!r} and {turn!r}")
+    side = checked_number("side", side, 0, len(_SIDE_NAMES) - 1)
+    turn = checked_number("turn", turn, 0, len(_TURN_NAMES) - 1)
     return FIRST_PLACEMENT + len(_TURN_NAMES) * side + turn
 
 
@@ -69,8 +70,12 @@ def action_name(action: int) -> str:
 
 
 def square_name(cell: int) -> str:
-    """A cell 0..48 as the two digits x, y: `34` is x = 3, y = 4."""
-    y, x = divmod(int(cell), BOARD_SIZE)
+    """A cell 0..48 as the two digits x, y: `34` is x = 3, y = 4.
+
+    Raises:
+        ValueError: Not a whole number 0..48.
+    """
+    y, x = divmod(checked_number("cell", cell, 0, NUM_CELLS - 1), BOARD_SIZE)
     return f"{x}{y}"
 
 
@@ -143,6 +148,12 @@ def action_number(action: object) -> int | None:
         except (TypeError, ValueError, RuntimeError):  # several elements
             return None
     return whole_number(action)
+
+
+def describe_illegal(game: int, action: object, mask: NDArray[np.bool_]) -> str:
+    """The message of an error: an action that a mask, bool (15,), does not allow in a game."""
+    legal = ", ".join(map(str, np.flatnonzero(mask)))
+    return f"game {game}: action {action} is not legal; legal actions: {legal}"
 
 
 def _heading(state: State) -> int:

@@ -20,14 +20,14 @@ from numpy.typing import NDArray
 from pettingzoo.utils.env import AECEnv, AECIterable
 
 from marrakech_env import chance, game, rules
-from marrakech_env.actions import NUM_ACTIONS, action_number
+from marrakech_env.actions import NUM_ACTIONS, action_number, describe_illegal
 from marrakech_env.compile import kernel, machine_code
 from marrakech_env.notation import format_position, parse_start, position_option
 from marrakech_env.observation import find_form
 from marrakech_env.ownership import in_use, interrupted, own_arrays
 from marrakech_env.render.mode import RENDER_MODES, Picture, checked_render_mode, picture
 from marrakech_env.rewards import check_scheme, final_rewards, margins
-from marrakech_env.spec import RuleSet, resolve_rules, whole_number
+from marrakech_env.spec import RuleSet, checked_number, resolve_rules
 from marrakech_env.state import OVER, STATE, Int, States, write_rules
 
 Observation = dict[str, NDArray[Any]]
@@ -307,12 +307,9 @@ class RawEnv(AECEnv[str, Observation, int]):  # type: ignore[misc]  # no stubs
         return self._margins - before
 
     def _describe_illegal(self, action: Any, number: int | None, mover: int) -> str:
-        legal = ", ".join(map(str, np.flatnonzero(rules.action_mask(self._states)[0])))
         shown = f"{action!r} (not one whole number)" if number is None else number
-        return (
-            f"game 0: action {shown} of {self._names[mover]} is not legal; "
-            f"legal actions: {legal}"
-        )
+        mask = rules.action_mask(self._states)[0]
+        return describe_illegal(0, f"{shown} of {self._names[mover]}", mask)
 
     # ---------------------------------------------------------------------------------- views
 
@@ -416,10 +413,7 @@ class Env(RawEnv):
         """
         if not self._is_reset:
             self._refuse("agent_iter()")
-        steps = whole_number(max_iter)
-        if steps is None or steps < 0:
-            raise ValueError(f"max_iter must be a whole number of at least 0, not {max_iter!r}")
-        return _OrderedIterable(self, steps)
+        return _OrderedIterable(self, checked_number("max_iter", max_iter, 0))
 
 
 class _OrderedIterable(AECIterable[str, Observation, int]):  # type: ignore[misc]  # no stubs

@@ -35,7 +35,19 @@ from marrakech_env.feature_kernels import fill_features
 from marrakech_env.features import FEATURES
 from marrakech_env.schema import MAX_MONEY_OF_ALL, Entry, Schema, offset_table
 from marrakech_env.spec import BOARD_SIZE, MAX_RUGS, NUM_CELLS
-from marrakech_env.state import LAY, OVER, STATE, WALK, Bits, Int, Record, State, States, as_states
+from marrakech_env.state import (
+    LAY,
+    OVER,
+    STATE,
+    WALK,
+    Bits,
+    Int,
+    Record,
+    State,
+    States,
+    as_seats,
+    as_states,
+)
 from marrakech_env.stores import put_boards, put_number
 from marrakech_env.views import colour_of_slot, num_slots, seat_after
 
@@ -141,7 +153,7 @@ def find_form(name: str) -> Form:
 def encode(
     states: State | States, form: str = "planes", players: ArrayLike | None = None
 ) -> NDArray[Any]:
-    """Observations of a batch.
+    """Encode a batch as observations.
 
     Args:
         states: Shape (B,), or one record.
@@ -158,19 +170,8 @@ def encode(
     found = find_form(form)
     states = as_states(states)
     seated = int(states["num_players"][0]) if len(states) else 2
-    observers = np.full(len(states), -1)
-    if players is not None:
-        wanted = np.asarray(players)
-        if wanted.shape not in ((), states.shape) or wanted.dtype.kind not in "iu":
-            raise ValueError(
-                f"players must be one seat or integers of shape {states.shape}, "
-                f"not {wanted.dtype} of shape {wanted.shape}"
-            )
-        if ((wanted < 0) | (wanted >= seated)).any():
-            raise ValueError(f"players must be seats 0..{seated - 1}, not {players!r}")
-        observers[:] = wanted
     out = np.zeros((len(states), *found.shape(seated)), found.dtype)
-    found.fill(states, np.arange(len(states)), observers, out)
+    found.fill(states, np.arange(len(states)), as_seats(players, states), out)
     return out
 
 

@@ -31,7 +31,7 @@ from marrakech_env.opponents import CALLER, ROTATE, Mixture, checked_seat
 from marrakech_env.ownership import in_use, interrupted, own_arrays
 from marrakech_env.rewards import check_scheme, final_rewards, margins
 from marrakech_env.seat_kernels import NO_ACTION, play_code, seat_all
-from marrakech_env.spec import RuleSet, whole_number
+from marrakech_env.spec import RuleSet, checked_number
 from marrakech_env.state import STATE, States
 
 IntArray = NDArray[np.int64]
@@ -52,13 +52,7 @@ def checked_num_envs(num_envs: Any) -> int:
     Raises:
         ValueError: No whole number 1..MAX_ENVS.
     """
-    number = whole_number(num_envs)
-    if number is None or not 1 <= number <= MAX_ENVS:
-        raise ValueError(
-            f"num_envs must be a whole number of at most {MAX_ENVS} and at least 1, "
-            f"not {num_envs!r}"
-        )
-    return number
+    return checked_number("num_envs", checked_number("num_envs", num_envs, 1), 1, MAX_ENVS)
 
 
 class SeatedBatch:
@@ -145,9 +139,7 @@ class SeatedBatch:
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(own_arrays(state))
         mixture = self._mixture
-        self._mixture = replace(
-            mixture, numbers=mixture.numbers.copy(), edges=mixture.edges.copy()
-        )
+        self._mixture = replace(mixture, numbers=mixture.numbers.copy(), edges=mixture.edges.copy())
 
     def _refuse(self) -> NoReturn:
         """Raise what a call gets that the games are not ready for."""

@@ -9,7 +9,7 @@ import pytest
 from borders import random_legal
 from gymnasium.error import ResetNeeded
 from seated import Lowest
-from test_interrupts import MAKERS, SHORT, WITH_OPPONENTS, actions, contents, play, reset, views
+from whole_borders import MAKERS, SHORT, WITH_OPPONENTS, actions, contents, play, reset, views
 
 import marrakech_env.aec
 from marrakech_env.aec import env, raw_env
@@ -105,7 +105,7 @@ def test_threads_that_fight_for_a_border_get_errors_and_leave_it_whole(kind):
     before = sys.getswitchinterval()
     sys.setswitchinterval(1e-6)
     try:
-        assert all([result() for result in [in_thread(lambda n=n: fight(n)) for n in range(4)]])
+        assert all(result() for result in [in_thread(lambda n=n: fight(n)) for n in range(4)])
     finally:
         sys.setswitchinterval(before)
     twin = MAKERS[kind](Lowest())
@@ -170,8 +170,7 @@ def outcome(agent):
         try:
             *_, infos = vector.step(random_legal(infos["action_mask"], rng))
         except ValueError as error:
-            assert "opponent 'buffered'" in str(error)
-            return "refused"
+            return "refused" if "opponent 'buffered'" in str(error) else str(error)
         states = vector.game_states
         assert (states["rugs"].sum(1) <= 6).all()
         assert (states["money"].sum(1) == 90).all()

@@ -27,6 +27,7 @@ LAYERS = (
     ("schema", "views", "regions"),
     ("bills",),
     ("chance", "observation", "features", "feature_kernels", "notation", "rewards", "solver"),
+    ("batch_kernels",),
     ("batch",),
     ("agent",),
     ("render",),

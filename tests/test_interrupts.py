@@ -1,4 +1,4 @@
-"""Ctrl-C, and opponents that fail, inside a call: a border is as before it, or refuses until reset."""
+"""Ctrl-C, or an opponent's error, inside a call: a border is as before or refuses until reset."""
 
 import copy
 import sys
@@ -7,13 +7,7 @@ import numpy as np
 import pytest
 from gymnasium.error import ResetNeeded
 from seated import Lowest
-
-from marrakech_env.aec import env, raw_env
-from marrakech_env.sb3 import MarrakechVecEnv
-from marrakech_env.seats import SeatedBatch
-from marrakech_env.vector import MarrakechEnv, MarrakechVectorEnv
-
-SHORT = "official;rugs=2"
+from whole_borders import MAKERS, WITH_OPPONENTS, actions, contents, is_over, play, reset, views
 
 # An interrupt while Python closes a generator or frees an object is lost, as a real one is.
 pytestmark = pytest.mark.filterwarnings("ignore::pytest.PytestUnraisableExceptionWarning")
@@ -34,77 +28,6 @@ class Failing(Lowest):
         return super().act(states, rng)
 
 
-MAKERS = {
-    "raw_env": lambda opponents, **keywords: raw_env(3, SHORT, reward="dense", **keywords),
-    "env": lambda opponents, **keywords: env(3, SHORT, **keywords),
-    "Env": lambda opponents, **keywords: MarrakechEnv(
-        3, SHORT, opponents=opponents, seat=1, **keywords
-    ),
-    "VectorEnv": lambda opponents: MarrakechVectorEnv(3, 3, SHORT, opponents=opponents, seat=1),
-    "VecEnv": lambda opponents: MarrakechVecEnv(3, 3, SHORT, opponents=opponents, seat=1),
-    "SeatedBatch": lambda opponents: SeatedBatch(3, 3, SHORT, opponents=opponents, seat=1),
-}
-WITH_OPPONENTS = ("Env", "VectorEnv", "VecEnv", "SeatedBatch")
-
-
-def reset(border, seed=None):
-    if isinstance(border, MarrakechVecEnv):
-        if seed is not None:
-            border.seed(seed)
-        return border.reset()
-    return border.reset(seed=seed)
-
-
-def actions(border):
-    """The lowest legal action of each game, as the border takes it."""
-    if hasattr(border, "agents"):
-        agent = border.agent_selection
-        over = border.terminations[agent]
-        return None if over else int(border.infos[agent]["action_mask"].argmax())
-    masks = border.action_masks()
-    return int(masks.argmax()) if masks.ndim == 1 else masks.argmax(1)
-
-
-def is_over(border):
-    """Whether the next call has to be a reset."""
-    if hasattr(border, "agents"):
-        return not border.agents
-    return isinstance(border, MarrakechEnv) and bool(border.game_state["phase"][0] == 3)
-
-
-def contents(border):
-    """What a caller can see of a border, and what it draws its chance from."""
-    if hasattr(border, "agents"):
-        shown = [border.agents, border.agent_selection, border.rewards, border.infos]
-        shown += [border.terminations, border._cumulative_rewards]
-        return repr((border._states, border._clocks, shown))
-    seats = border if isinstance(border, SeatedBatch) else border._seats
-    games = seats.batch
-    drawn = seats.rng.bit_generator.state
-    return repr((games.states, games._arrays.clocks, games.action_mask, drawn))
-
-
-def play(border, steps):
-    """What a caller sees over some steps."""
-    seen = []
-    for _ in range(steps):
-        seen.append(repr(reset(border) if is_over(border) else border.step(actions(border))))
-        seen.append(contents(border))
-    return seen
-
-
-def views(border):
-    """Every call that shows something of the games."""
-    names = ("action_masks", "game_state", "game_states", "state", "position", "get_images")
-    calls = [lambda name=name: getattr(border, name) for name in names if name in dir(border)]
-    calls = [lambda call=call: call()() if callable(call()) else call() for call in calls]
-    if hasattr(border, "get_attr"):
-        calls += [lambda: border.get_attr("player"), lambda: border.env_method("action_masks")]
-    elif hasattr(border, "render"):
-        calls += [border.render]
-    return calls + ([lambda: border.observe("player_0")] if hasattr(border, "last") else [])
-
-
 def assert_refuses_until_reset(border, twin):
     with pytest.raises(ResetNeeded, match=r"interrupted half way: call reset\(\)"):
         border.step(0)
@@ -120,8 +43,10 @@ def assert_refuses_until_reset(border, twin):
 
 
 class Interrupt:
-    """Raises KeyboardInterrupt where a signal can arrive: at the start of a Python function, or
-    behind a call of a compiled one; at one such place after the other."""
+    """Raises KeyboardInterrupt at one of the places where a signal can arrive.
+
+    Those are the start of a Python function and the return from a compiled one.
+    """
 
     def __init__(self, place):
         self.place = place
@@ -194,8 +119,7 @@ def test_after_ctrl_c_in_a_step_a_border_is_as_before_or_refuses_until_reset(kin
 def test_ctrl_c_while_the_board_is_printed(kind, capsys):
     border = started(kind, 1, render_mode="human")
     given, twin = actions(border), copy.deepcopy(border)
-    for copied in interrupted_at_every_place(border, lambda copied: copied.step(given)):
-        pass
+    *_, copied = interrupted_at_every_place(border, lambda copied: copied.step(given))
     with pytest.raises(ResetNeeded, match="interrupted half way"):  # at the last place
         copied.step(given)
     reset(copied, seed=1)
@@ -239,6 +163,11 @@ def test_ctrl_c_in_set_opponents_leaves_old_or_new_ones(kind):
 # ---------------------------------------------------------------------------------- opponents
 
 
+def reset_and_play(border):
+    reset(border, seed=3)
+    play(border, 10)
+
+
 @pytest.mark.parametrize("error", [KeyboardInterrupt, ValueError, SystemExit, GeneratorExit])
 @pytest.mark.parametrize("call", [1, 3, 6])
 @pytest.mark.parametrize("kind", WITH_OPPONENTS)
@@ -246,8 +175,7 @@ def test_after_an_opponent_failed_a_border_refuses_until_reset(kind, call, error
     agent = Failing(error, call)
     border, twin = MAKERS[kind](agent), MAKERS[kind](Failing())
     with pytest.raises(RuntimeError if error is SystemExit else error) as failed:
-        reset(border, seed=3)
-        play(border, 10)
+        reset_and_play(border)
     if error is not KeyboardInterrupt and error is not GeneratorExit:
         told = [str(failed.value), *getattr(failed.value, "__notes__", [])]
         assert any("agent 'failing'" in text for text in told)
@@ -264,8 +192,7 @@ def test_an_illegal_action_of_an_opponent_leaves_a_border_that_refuses(kind):
 
     border, twin = MAKERS[kind](Illegal(call=3)), MAKERS[kind](Failing())
     with pytest.raises(ValueError, match=r"opponent 'failing': game \d: action 20 is not legal"):
-        reset(border, seed=3)
-        play(border, 10)
+        reset_and_play(border)
     assert_refuses_until_reset(border, twin)
 
 
@@ -298,4 +225,4 @@ def test_an_opponent_cannot_use_the_border_that_it_plays_in(kind, call):
             reset(twin)
         border.step(actions(border))
         twin.step(actions(twin))
-        assert (contents(border)) == contents(twin)
+        assert contents(border) == contents(twin)

@@ -388,8 +388,11 @@ def test_bad_arguments_are_named_with_what_is_allowed(make, keywords, message):
 
 
 def test_number_of_environments_is_checked():
-    for given in (0, -1, 1.5, True, None, "8", 2**40, 10**30):
+    for given in (0, -1, 1.5, True, None, "8"):
         with pytest.raises(ValueError, match=f"num_envs must .* at least 1, not {given!r}$"):
+            MarrakechVectorEnv(given)
+    for given in (2**40, 10**30):
+        with pytest.raises(ValueError, match=rf"num_envs must .* 1\.\.1048576, not {given}$"):
             MarrakechVectorEnv(given)
 
 

@@ -115,7 +115,7 @@ class Luck:
         """The baseline's shares and margins after every roll: (2, F, N, P)."""
         after = np.tile(states, len(_FACES))
         rolls = np.repeat(_FACES, len(states))
-        rules.step(after, np.tile(actions, len(_FACES)), rolls)
+        rules.step(after, np.tile(actions, len(_FACES)), rolls, check=False)
         players = self.shares.shape[1]
         values = [np.asarray(v, np.float64) for v in self._baseline.evaluate(after)]
         for array in values:
