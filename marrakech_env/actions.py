@@ -137,6 +137,19 @@ def describe(action: int, state: State) -> str:
     return f"lay the rug on {square_name(squares[0])} and {square_name(squares[1])} ({way})"
 
 
+def action_number(action: object) -> int | None:
+    """Return one whole number as an int: Python's, or an array or tensor of one element.
+
+    Anything else is None: floats, bools, texts, lists, and arrays of several elements.
+    """
+    if not isinstance(action, (int, np.integer)) and hasattr(action, "item"):
+        try:
+            action = action.item()
+        except (TypeError, ValueError, RuntimeError):  # several elements
+            return None
+    return whole_number(action)
+
+
 def describe_illegal(game: int, action: object, mask: NDArray[np.bool_]) -> str:
     """The message of an error: an action that a mask, bool (15,), does not allow in a game."""
     legal = ", ".join(map(str, np.flatnonzero(mask)))
