@@ -274,8 +274,8 @@ FAULTS = [
         ),
         (
             "paying the last dirham counts as ruin",
-            "np.uint32(due_of(work.bills[cell]) > money)",
-            "np.uint32(due_of(work.bills[cell]) >= money)",
+            "np.uint32(owed(work.tolls[cell]) > money)",
+            "np.uint32(owed(work.tolls[cell]) >= money)",
         ),
         (
             "the window shows what lies inside as outside",
