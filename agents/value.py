@@ -38,8 +38,7 @@ from .common.action_values import (
 )
 from .common.endgame import is_late, solved_actions
 from .value_net.model import KIND, ValueHead, ValueModel, load_model, save
-from .value_net.one_turn import new_minds, value_seats
-from .value_net.tables import TABLE
+from .value_net.one_turn import new_evaluator, new_workspaces, value_seats
 from .value_net.two_turns import EFFORT, value_actions
 
 __all__ = ["Effort", "ValueAgent", "ValueHead", "ValueModel", "load", "load_model", "save"]
@@ -128,7 +127,7 @@ class ValueAgent:
         self.num_parameters = sum(
             array.size for each in by_players.values() for array in each.weights().values()
         )
-        self._minds = {players: new_minds(each.net) for players, each in by_players.items()}
+        self._evaluators = {p: new_evaluator(each.net) for p, each in by_players.items()}
         self._efforts = {
             players: np.array([astuple(effort or USUAL[players])], EFFORT) for players in by_players
         }
@@ -180,12 +179,12 @@ class ValueAgent:
         shares, margins = winner_shares(states), MARGIN_UNIT * rewards.margins(scores(states))
         if len(states):
             players = int(states["num_players"][0])
-            value_seats(states, self._minds_for(players), TABLE, shares, margins)
+            value_seats(states, new_workspaces(), self._evaluator_for(players), shares, margins)
         return shares, margins
 
-    def _minds_for(self, players: int) -> NDArray[np.void]:
-        """Weights and scratch for a number of players."""
-        return models.for_players(self._minds, players, self.name)
+    def _evaluator_for(self, players: int) -> NDArray[np.void]:
+        """What the lookahead reads, for a number of players: EVALUATOR (1,)."""
+        return models.for_players(self._evaluators, players, self.name)
 
     def _judge(self, states: States) -> NDArray[np.float64]:
         """Worth, margin and win of every action: (B, A, 3), worth -inf where it is not legal."""
@@ -194,9 +193,10 @@ class ValueAgent:
         if not len(states):
             return values
         players = int(states["num_players"][0])
-        minds, effort = self._minds_for(players), self._efforts[players]
+        evaluator, effort = self._evaluator_for(players), self._efforts[players]
         late = is_late(states)  # finished games too
-        value_actions(states, np.flatnonzero(~late), minds, TABLE, effort, values)
+        early = np.flatnonzero(~late)
+        value_actions(states, early, new_workspaces(), evaluator, effort, values)
         for i in np.flatnonzero(late & (states["phase"] != OVER)):
             legal, solved = solved_actions(states[i])
             values[i, legal] = solved

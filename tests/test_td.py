@@ -11,8 +11,7 @@ from marrakech_agents.training.self_play import Games, Player
 from marrakech_agents.value_net.inputs import NUM_INPUTS
 from marrakech_agents.value_net.model import WEIGHT_NAMES
 from marrakech_agents.value_net.network import MAX_MARGIN, NET, empty_net
-from marrakech_agents.value_net.one_turn import new_minds, value_between
-from marrakech_agents.value_net.tables import TABLE
+from marrakech_agents.value_net.one_turn import new_evaluator, new_workspaces, value_between
 from marrakech_env import arena
 from marrakech_env.agent import load_agent
 from marrakech_env.rules import step
@@ -122,14 +121,14 @@ def test_the_backup_is_the_mean_of_the_values_that_follow():
     ("kind", "name"), [(rivals.GREEDY, "greedy"), (rivals.EXPECTIMAX, "expectimax")]
 )
 def test_a_rivals_turn_is_valued_as_he_plays_it(kind, name):
-    minds, rng = new_minds(random_net()), np.random.default_rng(0)
-    mind, rival, scratch = minds[0], load_agent(name), rivals.new_rivals(3)[0]
+    evaluator, rng = new_evaluator(random_net())[0], np.random.default_rng(0)
+    workspace, rival, scratch = new_workspaces()[0], load_agent(name), rivals.new_rivals(3)[0]
     states = random_states("official;money=12", 3, 6, 1)
     for state in states[states["phase"] == STEER][::6]:
-        rivals.value_rival_turn(state, kind, scratch, mind, TABLE[0])
+        rivals.value_rival_turn(state, kind, scratch, workspace, evaluator)
         steering = int(rival.act(state.reshape(1), rng)[0])
-        assert mind["turn"]["best"] == steering
-        found, expected = mind["turn"]["seat_win"].copy(), np.zeros(4)
+        assert workspace["turn"]["best"] == steering
+        found, expected = workspace["turn"]["seat_win"].copy(), np.zeros(4)
         mover = int(state["player"])
         for steps, chance in enumerate((1 / 6, 1 / 3, 1 / 3, 1 / 6), start=1):
             after = state.reshape(1).copy()
@@ -137,11 +136,13 @@ def test_a_rivals_turn_is_valued_as_he_plays_it(kind, name):
             if after["phase"][0] == LAY:
                 step(after, rival.act(after, rng), [-1])
             laid = -1 if after["eliminated"][0, mover] else mover
-            value_between(after[0], mover, laid, np.float32(1), mind["other_work"], mind, TABLE[0])
+            value_between(
+                after[0], mover, laid, np.float32(1), workspace["other_work"], workspace, evaluator
+            )
             for seat in range(3):
-                slot = mind["other_work"]["slot_of_seat"][seat]
+                slot = workspace["other_work"]["slot_of_seat"][seat]
                 if slot < 4:
-                    expected[seat] += chance * mind["sums"]["win"][slot]
+                    expected[seat] += chance * workspace["sums"]["win"][slot]
         np.testing.assert_allclose(found, expected, atol=1e-6)
 
 

@@ -12,8 +12,7 @@ from marrakech_agents import value
 from marrakech_agents.common.endgame import is_late
 from marrakech_agents.value_net.model import WEIGHT_NAMES
 from marrakech_agents.value_net.network import MAX_MARGIN, NET
-from marrakech_agents.value_net.one_turn import new_minds, value_between
-from marrakech_agents.value_net.tables import TABLE
+from marrakech_agents.value_net.one_turn import new_evaluator, new_workspaces, value_between
 from marrakech_env import notation, rules, solver
 from marrakech_env.batch import Batch
 from marrakech_env.state import LAY, OVER, STEER, STEER_AT_END
@@ -53,13 +52,16 @@ def unfinished(rule_text, players, seed, phase=None):
 
 def worth_after_turn(state, mover, laid, draw, model):
     """Worth, margin and win of a position between two turns for the seat that had the last one."""
-    mind = new_minds(model.net)[:1]
-    work = mind["work"]
-    value_between(state[0], mover, laid, draw, work[0], mind[0], TABLE[0])
+    workspace = new_workspaces()[:1]
+    work = workspace["work"]
+    value_between(state[0], mover, laid, draw, work[0], workspace[0], new_evaluator(model.net)[0])
     if state["eliminated"][0, mover]:
         return -MARGIN_WEIGHT * MAX_MARGIN, -MAX_MARGIN, 0.0
     slot = work["slot_of_seat"][0, mover]
-    margin, win = float(mind["sums"]["margin"][0, slot]), float(mind["sums"]["win"][0, slot])
+    margin, win = (
+        float(workspace["sums"]["margin"][0, slot]),
+        float(workspace["sums"]["win"][0, slot]),
+    )
     return win + MARGIN_WEIGHT * margin, margin, win
 
 

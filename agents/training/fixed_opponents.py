@@ -43,10 +43,11 @@ def decide(state: Record, kind: Int, rivals: Record) -> Int:
 
 @kernel
 def value_rival_turn(
-    state: Record, kind: Int, rivals: Record, mind: Record, tables: Record
+    state: Record, kind: Int, rivals: Record, workspace: Record, evaluator: Record
 ) -> None:
-    """Writes a rival's steering and the expected values of all seats after it into `mind.turn`."""
-    found, after, work, sums = mind.turn, mind.trial, mind.other_work, mind.sums
+    """Write a rival's steering and the values of all seats after it into `workspace.turn`."""
+    found, after = workspace.turn, workspace.trial
+    work, sums = workspace.other_work, workspace.sums
     mover = np.int64(state.player)
     for seat in range(MAX_PLAYERS):
         found.seat_margin[seat] = 0
@@ -66,7 +67,7 @@ def value_rival_turn(
             if after.phase == STEER and after.flags & STEER_AT_END:
                 game.step(after, decide(after, kind, rivals), -1)
                 laid, draw = -1, np.float32(1)
-        value_between(after, mover, laid, draw, work, mind, tables)
+        value_between(after, mover, laid, draw, work, workspace, evaluator)
         chance = DIE_PROBABILITY[steps]
         for seat in range(MAX_PLAYERS):
             slot = work.slot_of_seat[seat]

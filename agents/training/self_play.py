@@ -27,8 +27,14 @@ from marrakech_env.tables import NUM_PLACEMENTS
 
 from ..value_net.inputs import NOBODY, NUM_INPUTS, Real
 from ..value_net.network import MAX_MARGIN, write_row
-from ..value_net.one_turn import copy_state, draw_chance, look_ahead, new_minds, value_between
-from ..value_net.tables import TABLE
+from ..value_net.one_turn import (
+    copy_state,
+    draw_chance,
+    look_ahead,
+    new_evaluator,
+    new_workspaces,
+    value_between,
+)
 from .fixed_opponents import EXPECTIMAX, GREEDY, SELF, decide, new_rivals, value_rival_turn
 
 GREEDY_SHARE: Final = 0.67
@@ -76,8 +82,8 @@ class Player:
     """Plays games in one thread."""
 
     def __init__(self, rule_set: RuleSet, net: NDArray[np.void]) -> None:
-        """Takes the weights, a NET (1,); `minds['net']` may be overwritten between calls."""
-        self.minds = new_minds(net)
+        """Takes the weights, a NET (1,); `evaluator['net']` may be overwritten between calls."""
+        self.evaluator, self._workspaces = new_evaluator(net), new_workspaces()
         self._rivals = new_rivals(rule_set.num_players)
         self._start = np.zeros(1, STATE)
         write_rules(self._start, rule_set)
@@ -122,8 +128,8 @@ class Player:
             np.zeros(2, STATE),
             self._start,
             clocks,
-            self.minds,
-            TABLE,
+            self._workspaces,
+            self.evaluator,
             epsilon,
             guests,
             siblings,
@@ -144,8 +150,8 @@ def _play(
     states: NDArray[np.void],
     template: NDArray[np.void],
     clocks: NDArray[np.void],
-    minds: NDArray[np.void],
-    tables: NDArray[np.void],
+    workspaces: NDArray[np.void],
+    evaluators: NDArray[np.void],
     epsilon: float,
     guests: float,
     siblings: float,
@@ -162,9 +168,9 @@ def _play(
     Returns:
         How many rows the games have, and the first row of the siblings.
     """
-    mind, table, state, trial = minds[0], tables[0], states[0], states[1]
+    workspace, evaluator, state, trial = workspaces[0], evaluators[0], states[0], states[1]
     rivals = all_rivals[0]
-    turn = mind.turn
+    turn = workspace.turn
     row, free = 0, len(inputs)
     for i in range(len(clocks)):
         # Exploration has a stream of its own, so that dice depend on the seed alone.
@@ -181,9 +187,9 @@ def _play(
             mover = np.int64(state.player)
             kind = SELF if mover == own_seat else guest
             if kind == SELF:
-                look_ahead(state, mind, table)
+                look_ahead(state, workspace, evaluator)
             else:
-                value_rival_turn(state, kind, rivals, mind, table)
+                value_rival_turn(state, kind, rivals, workspace, evaluator)
             if row > game_row:
                 _write_backup(turn, backup[row - 1])
             decision += 1
@@ -214,8 +220,8 @@ def _play(
                         state,
                         trial,
                         chance.absorb(key, np.uint64(decision)),
-                        minds,
-                        table,
+                        workspaces,
+                        evaluator,
                         inputs,
                         seats,
                         value,
@@ -232,14 +238,14 @@ def _play(
                 chance.advance(state, placement + FIRST_PLACEMENT, clocks[i])
                 if state.phase == STEER and state.flags & STEER_AT_END and state.player == mover:
                     if kind == SELF:
-                        look_ahead(state, mind, table)
+                        look_ahead(state, workspace, evaluator)
                         chance.advance(state, turn.best, clocks[i])
                     else:
                         chance.advance(state, decide(state, kind, rivals), clocks[i])
                     laid, draw = -1, np.float32(1)
             if state.phase == OVER:
                 break
-            _write(state, mover, laid, draw, mind, table, inputs, seats, value, row)
+            _write(state, mover, laid, draw, workspace, evaluator, inputs, seats, value, row)
             explored[row] = is_explored
             last[row] = False
             row += 1
@@ -261,8 +267,8 @@ def _write_siblings(
     state: Record,
     trial: Record,
     key: Int,
-    minds: NDArray[np.void],
-    table: Record,
+    workspaces: NDArray[np.void],
+    evaluator: Record,
     inputs: NDArray[np.float32],
     seats: NDArray[np.int8],
     value: NDArray[np.float32],
@@ -291,9 +297,9 @@ def _write_siblings(
         game.step(trial, placement + FIRST_PLACEMENT, colour)
         if trial.phase != OVER:
             free -= 1
-            _write(trial, mover, laid, draw, minds[0], table, inputs, seats, value, free)
-            look_ahead(trial, minds[1], table)
-            _write_backup(minds[1].turn, backup[free])
+            _write(trial, mover, laid, draw, workspaces[0], evaluator, inputs, seats, value, free)
+            look_ahead(trial, workspaces[1], evaluator)
+            _write_backup(workspaces[1].turn, backup[free])
     return free
 
 
@@ -313,17 +319,17 @@ def _write(
     mover: Int,
     laid: Int,
     draw: Real,
-    mind: Record,
-    table: Record,
+    workspace: Record,
+    evaluator: Record,
     inputs: NDArray[np.float32],
     seats: NDArray[np.int8],
     value: NDArray[np.float32],
     row: Int,
 ) -> None:
     """Writes a row for the position between two turns."""
-    work, sums = mind.other_work, mind.sums
-    value_between(state, mover, laid, draw, work, mind, table)
-    write_row(work, table, inputs[row])
+    work, sums = workspace.other_work, workspace.sums
+    value_between(state, mover, laid, draw, work, workspace, evaluator)
+    write_row(work, evaluator.tables, inputs[row])
     for seat in range(MAX_PLAYERS):
         slot = work.slot_of_seat[seat]
         seats[row, seat] = -1

@@ -212,7 +212,7 @@ class TDTrainer:
         for name in WEIGHT_NAMES:
             self._net[name][0] = self._averages[name].numpy()
         for player in self._players:
-            player.minds["net"] = self._net
+            player.evaluator["net"] = self._net
 
     def _learn(self, games: Games, lam: float) -> tuple[float, float]:
         """Steps of Adam over the rows in random order; returns the mean losses."""
