@@ -21,7 +21,7 @@ from marrakech_env.compile import kernel
 from marrakech_env.state import State, States, as_states, one_state
 
 from .common.action_values import ActionValue, checked_temperature, choose_actions, ranked
-from .heuristic.one_turn import FloatArray, fill_values
+from .heuristic.one_turn import MIND, FloatArray, fill_values
 from .heuristic.reply import look_at_replies
 from .heuristic.seat_values import forecast
 from .heuristic.weights import WEIGHTS_FILE, read_fits
@@ -52,7 +52,7 @@ class ExpectimaxAgent:
         self.temperature = checked_temperature(temperature)
         path = WEIGHTS_FILE if weights is None else Path(weights)
         fits = read_fits(path)
-        self._minds = {players: fit.mind() for players, fit in fits.items()}
+        self._weights = {players: fit.table() for players, fit in fits.items()}
         self.num_parameters = sum(fit.weights.size + fit.spread.size for fit in fits.values())
 
     def act(self, states: States, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -85,7 +85,8 @@ class ExpectimaxAgent:
         states = as_states(states)
         values = np.empty((len(states), NUM_ACTIONS))
         if len(states):
-            _fill_batch(states, self.mind_for(int(states["num_players"][0])), values)
+            weights = self.weights_for(int(states["num_players"][0]))
+            _fill_batch(states, weights, np.zeros(1, MIND), values)
         return values
 
     def evaluate(self, states: States) -> tuple[FloatArray, FloatArray]:
@@ -102,7 +103,7 @@ class ExpectimaxAgent:
         players = int(states["num_players"][0]) if len(states) else 0
         shares, margins = np.zeros((2, len(states), players))
         if len(states):
-            forecast(states, self.mind_for(players), shares, margins)
+            forecast(states, self.weights_for(players), np.zeros(1, MIND), shares, margins)
         return shares, margins
 
     def analyse(self, state: State) -> list[ActionValue]:
@@ -113,21 +114,23 @@ class ExpectimaxAgent:
         """
         return ranked(self.action_values(one_state(state).reshape(1))[0])
 
-    def mind_for(self, players: int) -> NDArray[np.void]:
-        """Weights and scratch for a number of players: MIND (1,), see `turn`.
+    def weights_for(self, players: int) -> NDArray[np.void]:
+        """The weights for a number of players: WEIGHTS (1,), read-only, see `evaluation`.
 
         Raises:
             ValueError: There are no weights.
         """
-        if players not in self._minds:
-            known = ", ".join(map(str, self._minds))
+        if players not in self._weights:
+            known = ", ".join(map(str, self._weights))
             raise ValueError(f"no weights for {players} players; there are some for: {known}")
-        return self._minds[players]
+        return self._weights[players]
 
 
 @kernel
-def _fill_batch(states: States, minds: NDArray[np.void], values: FloatArray) -> None:
+def _fill_batch(
+    states: States, weights: NDArray[np.void], minds: NDArray[np.void], values: FloatArray
+) -> None:
     """Writes the value of every action of every game, -inf for those that are not legal."""
     for i in range(len(states)):
-        fill_values(states[i], minds[0], values[i])
-        look_at_replies(states[i], minds[0], values[i])
+        fill_values(states[i], weights[0], minds[0], values[i])
+        look_at_replies(states[i], weights[0], minds[0], values[i])

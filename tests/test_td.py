@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from positions import random_states
 
-from marrakech_agents.training import fixed_opponents as rivals
+from marrakech_agents.expectimax import ExpectimaxAgent
+from marrakech_agents.training import fixed_opponents
 from marrakech_agents.training.self_play import Games, Player
 from marrakech_agents.value_net.inputs import NUM_INPUTS
 from marrakech_agents.value_net.model import WEIGHT_NAMES
@@ -118,15 +119,17 @@ def test_the_backup_is_the_mean_of_the_values_that_follow():
 
 
 @pytest.mark.parametrize(
-    ("kind", "name"), [(rivals.GREEDY, "greedy"), (rivals.EXPECTIMAX, "expectimax")]
+    ("kind", "name"),
+    [(fixed_opponents.GREEDY, "greedy"), (fixed_opponents.EXPECTIMAX, "expectimax")],
 )
-def test_a_rivals_turn_is_valued_as_he_plays_it(kind, name):
+def test_a_turn_of_a_fixed_opponent_is_valued_as_they_play_it(kind, name):
     evaluator, rng = new_evaluator(random_net())[0], np.random.default_rng(0)
-    workspace, rival, scratch = new_workspaces()[0], load_agent(name), rivals.new_rivals(3)[0]
+    workspace, opponent = new_workspaces()[0], load_agent(name)
+    opponents = fixed_opponents.new_opponents(ExpectimaxAgent().weights_for(3))[0]
     states = random_states("official;money=12", 3, 6, 1)
     for state in states[states["phase"] == STEER][::6]:
-        rivals.value_rival_turn(state, kind, scratch, workspace, evaluator)
-        steering = int(rival.act(state.reshape(1), rng)[0])
+        fixed_opponents.value_opponent_turn(state, kind, opponents, workspace, evaluator)
+        steering = int(opponent.act(state.reshape(1), rng)[0])
         assert workspace["turn"]["best"] == steering
         found, expected = workspace["turn"]["seat_win"].copy(), np.zeros(4)
         mover = int(state["player"])
@@ -134,7 +137,7 @@ def test_a_rivals_turn_is_valued_as_he_plays_it(kind, name):
             after = state.reshape(1).copy()
             step(after, [steering], [steps])
             if after["phase"][0] == LAY:
-                step(after, rival.act(after, rng), [-1])
+                step(after, opponent.act(after, rng), [-1])
             laid = -1 if after["eliminated"][0, mover] else mover
             value_between(
                 after[0], mover, laid, np.float32(1), workspace["other_work"], workspace, evaluator

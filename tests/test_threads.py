@@ -30,8 +30,8 @@ def positions(players: int, count: int) -> np.ndarray:
 def decisions(agent, states: np.ndarray) -> list[int]:
     """The decisions in small batches, so that calls of several threads overlap."""
     rng = np.random.default_rng(3)
-    parts = [agent.act(states[i : i + 10], rng).tolist() for i in range(0, len(states), 10)]
-    return sum(parts, [])
+    parts = [agent.act(states[i : i + 10], rng) for i in range(0, len(states), 10)]
+    return np.concatenate(parts).tolist()
 
 
 def compare(name: str, players: int, count: int) -> None:

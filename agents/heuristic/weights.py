@@ -15,7 +15,7 @@ from marrakech_env.spec import check_num_players
 
 from ..common.model_files import WEIGHTS
 from .evaluation import FACTS, MAX_TURNS, NUM_TERMS
-from .one_turn import FloatArray, new_mind
+from .one_turn import FloatArray, new_weights
 
 WEIGHTS_FILE: Final = WEIGHTS / "expectimax.json"
 
@@ -53,9 +53,9 @@ class Fit:
             raise ValueError(f"spread must be a positive number and one of at least 0: {spread}")
         return cls(knots, weights, spread)
 
-    def mind(self) -> NDArray[np.void]:
-        """MIND (1,) with these weights, see `turn`."""
-        return new_mind(interpolate(self.weights, self.knots), spreads_of(self.spread))
+    def table(self) -> NDArray[np.void]:
+        """WEIGHTS (1,) with these weights, see `evaluation`."""
+        return new_weights(interpolate(self.weights, self.knots), spreads_of(self.spread))
 
 
 def read_fits(path: Path) -> dict[int, Fit]:

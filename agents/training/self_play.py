@@ -1,4 +1,4 @@
-"""Games that the value network plays against itself or against `rivals`, as rows to learn from.
+"""Games of the value network against itself or fixed opponents, as rows to learn from.
 
 A row is the position between two turns: its inputs, the network's values of all seats there, and
 the exact expectation of those values after the next turn, over its die and with its best reply,
@@ -19,12 +19,13 @@ from numpy.typing import NDArray
 
 from marrakech_env import chance, game
 from marrakech_env.actions import FIRST_PLACEMENT
-from marrakech_env.bitboards import cell_at
 from marrakech_env.compile import kernel
+from marrakech_env.kernels.bitboards import cell_at
 from marrakech_env.spec import MAX_PLAYERS, RuleSet
 from marrakech_env.state import LAY, OVER, STATE, STEER, STEER_AT_END, Int, Record, write_rules
 from marrakech_env.tables import NUM_PLACEMENTS
 
+from ..expectimax import ExpectimaxAgent
 from ..value_net.inputs import NOBODY, NUM_INPUTS, Real
 from ..value_net.network import MAX_MARGIN, write_row
 from ..value_net.one_turn import (
@@ -35,7 +36,7 @@ from ..value_net.one_turn import (
     new_workspaces,
     value_between,
 )
-from .fixed_opponents import EXPECTIMAX, GREEDY, SELF, decide, new_rivals, value_rival_turn
+from .fixed_opponents import EXPECTIMAX, GREEDY, SELF, decide, new_opponents, value_opponent_turn
 
 GREEDY_SHARE: Final = 0.67
 """Part of the games with guests in which they are greedy, not expectimax."""
@@ -84,7 +85,7 @@ class Player:
     def __init__(self, rule_set: RuleSet, net: NDArray[np.void]) -> None:
         """Takes the weights, a NET (1,); `evaluator['net']` may be overwritten between calls."""
         self.evaluator, self._workspaces = new_evaluator(net), new_workspaces()
-        self._rivals = new_rivals(rule_set.num_players)
+        self._weights = ExpectimaxAgent().weights_for(rule_set.num_players)
         self._start = np.zeros(1, STATE)
         write_rules(self._start, rule_set)
         self._rows_a_game = rule_set.rugs * rule_set.num_players
@@ -133,7 +134,7 @@ class Player:
             epsilon,
             guests,
             siblings,
-            self._rivals,
+            new_opponents(self._weights),
             games.inputs,
             games.seats,
             games.value,
@@ -155,7 +156,7 @@ def _play(
     epsilon: float,
     guests: float,
     siblings: float,
-    all_rivals: NDArray[np.void],
+    all_opponents: NDArray[np.void],
     inputs: NDArray[np.float32],
     seats: NDArray[np.int8],
     value: NDArray[np.float32],
@@ -169,7 +170,7 @@ def _play(
         How many rows the games have, and the first row of the siblings.
     """
     workspace, evaluator, state, trial = workspaces[0], evaluators[0], states[0], states[1]
-    rivals = all_rivals[0]
+    opponents = all_opponents[0]
     turn = workspace.turn
     row, free = 0, len(inputs)
     for i in range(len(clocks)):
@@ -189,7 +190,7 @@ def _play(
             if kind == SELF:
                 look_ahead(state, workspace, evaluator)
             else:
-                value_rival_turn(state, kind, rivals, workspace, evaluator)
+                value_opponent_turn(state, kind, opponents, workspace, evaluator)
             if row > game_row:
                 _write_backup(turn, backup[row - 1])
             decision += 1
@@ -209,7 +210,7 @@ def _play(
                 if kind == SELF:
                     placement = _best_placement(state, turn)
                 else:
-                    placement = decide(state, kind, rivals) - FIRST_PLACEMENT
+                    placement = decide(state, kind, opponents) - FIRST_PLACEMENT
                 if (
                     kind == SELF
                     and not state.flags & STEER_AT_END
@@ -241,7 +242,7 @@ def _play(
                         look_ahead(state, workspace, evaluator)
                         chance.advance(state, turn.best, clocks[i])
                     else:
-                        chance.advance(state, decide(state, kind, rivals), clocks[i])
+                        chance.advance(state, decide(state, kind, opponents), clocks[i])
                     laid, draw = -1, np.float32(1)
             if state.phase == OVER:
                 break
