@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from marrakech_env import chance, game
 from marrakech_env.actions import NUM_ACTIONS
 from marrakech_env.compile import kernel, machine_code
+from marrakech_env.kernels.unpack_bits import bytes_of, put_mask
 from marrakech_env.notation import parse_start
 from marrakech_env.observation import Form, find_form
 from marrakech_env.spec import RuleSet, resolve_rules, whole_number
 from marrakech_env.state import OVER, STATE, Int, Record, States, write_rules
-from marrakech_env.stores import bytes_of, put_mask
 
 IntArray = NDArray[np.int64]
 

@@ -7,14 +7,11 @@ import errno
 import os
 import secrets
 import stat
-import time
 from pathlib import Path
 from typing import BinaryIO, Final
 
 TEMPORARY: Final = ".{name}.{process}.tmp"
 """Name of a file while it is written."""
-PATIENCE: Final = 5.0
-"""Seconds to wait for a process that reads from a named pipe."""
 
 _NONBLOCK: Final = getattr(os, "O_NONBLOCK", 0)  # Windows has neither the flag nor named pipes
 
@@ -99,17 +96,12 @@ def _open_stream(path: Path, status: os.stat_result) -> BinaryIO:
     standard = _standard_stream(status)
     if standard is not None:
         return os.fdopen(os.dup(standard), "wb")
-    deadline = time.monotonic() + PATIENCE
-    while True:
-        try:
-            number = os.open(path, os.O_WRONLY | _NONBLOCK)
-            break
-        except OSError as error:
-            if error.errno != errno.ENXIO:
-                raise
-            if time.monotonic() > deadline:
-                raise OSError(errno.ENXIO, "no process reads from this pipe") from error
-        time.sleep(0.05)
+    try:
+        number = os.open(path, os.O_WRONLY | _NONBLOCK)
+    except OSError as error:
+        if error.errno == errno.ENXIO:
+            raise OSError(errno.ENXIO, "no process reads from this pipe") from error
+        raise
     if _NONBLOCK:
         os.set_blocking(number, True)
     return os.fdopen(number, "wb")

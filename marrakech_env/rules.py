@@ -16,6 +16,7 @@ from numpy.typing import ArrayLike, NDArray
 from marrakech_env import game
 from marrakech_env.actions import NUM_ACTIONS
 from marrakech_env.compile import kernel
+from marrakech_env.kernels.unpack_bits import bytes_of, put_mask
 from marrakech_env.spec import DIE, FACINGS, MAX_PLAYERS, NUM_CELLS, NUM_COLOURS, RuleSet
 from marrakech_env.state import (
     LAY,
@@ -31,7 +32,6 @@ from marrakech_env.state import (
     one_state,
     write_rules,
 )
-from marrakech_env.stores import bytes_of, put_mask
 from marrakech_env.tables import DIE_PROBABILITY
 
 BoolArray = NDArray[np.bool_]

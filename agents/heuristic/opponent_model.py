@@ -14,9 +14,9 @@ from typing import Final
 import numpy as np
 
 from marrakech_env import game
-from marrakech_env.bitboards import board_of_others, find_swings, largest_swing, lowest_cell
 from marrakech_env.compile import kernel
-from marrakech_env.regions import WAYS
+from marrakech_env.kernels.bitboards import board_of_others, find_swings, largest_swing, lowest_cell
+from marrakech_env.kernels.regions import WAYS
 from marrakech_env.spec import BOARD_SIZE, DIE, NUM_CELLS
 from marrakech_env.state import STEER_AT_END, Bits, Int, Record
 from marrakech_env.tables import BESIDE, NEAR

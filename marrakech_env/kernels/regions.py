@@ -15,7 +15,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marrakech_env import game
-from marrakech_env.bitboards import (
+from marrakech_env.compile import kernel
+from marrakech_env.kernels.bitboards import (
     boards_in_play,
     colour_at,
     joined_squares,
@@ -23,7 +24,6 @@ from marrakech_env.bitboards import (
     lowest_regions,
     with_neighbours,
 )
-from marrakech_env.compile import kernel
 from marrakech_env.spec import BOARD_SIZE, DIE, MAX_PLAYERS, NUM_CELLS, NUM_COLOURS
 from marrakech_env.state import LAY, OVER, STEER, STEER_AT_END, Bits, Int, Record
 from marrakech_env.tables import FIRST_CELL, NUM_HEADINGS, SECOND_CELL, WALK

@@ -12,7 +12,7 @@ import numpy as np
 
 from marrakech_env import game
 from marrakech_env.compile import kernel
-from marrakech_env.regions import ENDS, WAYS
+from marrakech_env.kernels.regions import ENDS, WAYS
 from marrakech_env.spec import DIE, NUM_CELLS
 from marrakech_env.state import Int, Record
 

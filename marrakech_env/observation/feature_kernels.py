@@ -12,11 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marrakech_env import game
-from marrakech_env.bills import bill_of, bill_of_walk, due_of, find_bills, total_and_cheapest
-from marrakech_env.bitboards import board_of_others, find_swings, largest_swing, lowest_cell
 from marrakech_env.compile import kernel
-from marrakech_env.features import FEATURES, LOW_MONEY, LOW_TURNS, MAX_LATE_MARGIN, WINDOW
-from marrakech_env.regions import (
+from marrakech_env.kernels.bitboards import board_of_others, find_swings, largest_swing, lowest_cell
+from marrakech_env.kernels.regions import (
     CHANCES,
     ENDS,
     EVEN,
@@ -40,7 +38,22 @@ from marrakech_env.regions import (
     try_placement,
     ways,
 )
-from marrakech_env.schema import factor_table, offset_table
+from marrakech_env.observation.features import (
+    FEATURES,
+    LOW_MONEY,
+    LOW_TURNS,
+    MAX_LATE_MARGIN,
+    WINDOW,
+)
+from marrakech_env.observation.packed_tolls import (
+    bill_of,
+    bill_of_walk,
+    due_of,
+    find_bills,
+    total_and_cheapest,
+)
+from marrakech_env.observation.perspective import colour_of_slot, num_slots, seat_after
+from marrakech_env.observation.schema import factor_table, offset_table
 from marrakech_env.spec import BOARD_SIZE, NUM_CELLS
 from marrakech_env.state import COVER_OWN, LAY, OVER, STEER, WALK, Int, Record, States
 from marrakech_env.tables import (
@@ -52,17 +65,11 @@ from marrakech_env.tables import (
     on_board,
 )
 from marrakech_env.tables import WALK as WALK_TABLE
-from marrakech_env.views import colour_of_slot, num_slots, seat_after
 
 IntArray = NDArray[np.int64]
 Row = NDArray[np.float32]
 Offsets: TypeAlias = Any
 Real: TypeAlias = Any
-
-
-def fill_features(states: States, games: IntArray, players: IntArray, out: Row) -> None:
-    """Writes the features of some games into their rows; see `observation.Form.fill`."""
-    _fill(states, games, players, out, np.zeros(1, WORK))
 
 
 # -------------------------------------------------------------------------------------- tables
@@ -98,14 +105,9 @@ _EDGE = np.uint64(
 
 
 @kernel
-def _fill(
-    states: States,
-    games: IntArray,
-    players: IntArray,
-    out: NDArray[np.float32],
-    works: NDArray[np.void],
-) -> None:
-    work = works[0]
+def fill_features(states: States, games: IntArray, players: IntArray, out: Row) -> None:
+    """Kernel: write the features of some games into their rows; see `Form.fill`."""
+    work = np.zeros(1, WORK)[0]
     for j in range(len(games)):
         state = states[games[j]]
         observer = players[games[j]] if players[games[j]] >= 0 else np.int64(state.player)

@@ -17,7 +17,7 @@ from __future__ import annotations
 
 from typing import Final
 
-from marrakech_env.schema import MAX_MONEY_OF_ALL, Entry, Schema
+from marrakech_env.observation.schema import MAX_MONEY_OF_ALL, Entry, Schema
 from marrakech_env.spec import MAX_PLAYERS, MAX_RUGS, NUM_CELLS
 
 WINDOW: Final = 5
