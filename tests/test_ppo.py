@@ -12,8 +12,7 @@ from marrakech_agents.policy_net import networks
 from marrakech_env import arena
 from marrakech_env.agent import load_agent
 from marrakech_env.batch import Batch
-from marrakech_env.features import FEATURES
-from marrakech_env.observation import encode, find_form
+from marrakech_env.observation import FEATURES, encode, find_form
 
 
 def head(players=2, observation="features", **changes):
@@ -160,7 +159,7 @@ def test_the_analysis_tells_probabilities_of_legal_actions_best_first(tmp_path):
 def test_the_shipped_agent_plays_with_every_number_of_players():
     shipped = load_agent("ppo")
     for players in (2, 3, 4):
-        (pairing,) = arena.play([shipped], players, deals=150, field=["random"]).pairings
+        (pairing,) = arena.play([shipped], players, deals=40, field=["random"]).pairings
         assert pairing.win_share.low > 1 / players
     sizes = [file.stat().st_size for file in models.WEIGHTS.iterdir()]
     assert sum(sizes) < 2e6

@@ -1,10 +1,9 @@
-"""Late positions whose true values are known, and how well an agent plays them.
+"""Late positions with known values, and how well an agent plays them.
 
 The shipped sets `endgames/N-players.tsv.gz` hold at least 1,000 positions for each number of
-players, two or three turns before the end, one from a game. `solver` has worked out what every
-legal action of them is worth; positions in which it makes no difference are left out. The games
-were played by greedy and expectimax in random seats, with a random action now and then
-(`benchmarks/make_endgames.py` made the sets).
+players, two or three turns before the end, one from a game. `solver` computed the value of every
+legal action. Positions in which all actions have one value are left out. The games are of greedy
+and expectimax in random seats, with some random actions (`benchmarks/make_endgames.py`).
 
 A line is `POSITION<TAB>ACTION:SHARE ACTION:SHARE ...`: for each legal action, ascending, the
 expected share of the win of the player to move, in six decimals.
@@ -24,11 +23,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from marrakech_env import rules
 from marrakech_env.actions import NUM_ACTIONS
 from marrakech_env.agent import agent_name, load_agent
 from marrakech_env.arena.interval import Estimate, mean_estimate
-from marrakech_env.arena.match import IllegalActionError
+from marrakech_env.arena.match import Entrant
+from marrakech_env.batch import Batch
 from marrakech_env.chance import checked_seed
 from marrakech_env.notation import parse_position
 from marrakech_env.solver import turns_left
@@ -36,7 +35,7 @@ from marrakech_env.spec import check_num_players
 from marrakech_env.state import States
 
 SAME: Final = 1e-6
-"""An action that is worth at most so much less than the best one is as good."""
+"""An action counts as best where it loses at most this share of the win."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +44,7 @@ class Endgames:
 
     Attributes:
         states: STATE (N,).
-        shares: float64 (N, A), what each action is worth to the player to move; NaN where it is
+        shares: float64 (N, A), the value of each action for the player to move; NaN where it is
             not legal.
         turns: int64 (N,), the turns left in each.
     """
@@ -78,10 +77,10 @@ class EndgameResult:
 
 
 def load_endgames(num_players: int) -> Endgames:
-    """The shipped set for a number of players.
+    """Return the shipped set for a number of players.
 
     Raises:
-        ValueError: Another number than 2, 3 or 4.
+        ValueError: The number is not 2, 3 or 4.
     """
     check_num_players(num_players)
     games = _read(num_players)
@@ -90,7 +89,7 @@ def load_endgames(num_players: int) -> Endgames:
 
 @cache
 def _read(num_players: int) -> Endgames:
-    """The shipped set; reading the texts takes a third of a second."""
+    """The shipped set, read once in a third of a second."""
     path = resources.files(__package__) / "endgames" / f"{num_players}-players.tsv.gz"
     lines = gzip.decompress(path.read_bytes()).decode("ascii").splitlines()
     shares = np.full((len(lines), NUM_ACTIONS), math.nan)
@@ -106,10 +105,10 @@ def _read(num_players: int) -> Endgames:
 
 
 def play_endgames(agent: Any, num_players: int = 2, seed: int | None = 0) -> list[EndgameResult]:
-    """Lets an agent decide in all positions of the shipped set.
+    """Let an agent decide in all positions of the shipped set.
 
     Args:
-        agent: Whatever `load_agent` takes.
+        agent: What `load_agent` takes.
         num_players: 2, 3 or 4.
         seed: Of the agent's random numbers; None takes one from the system.
 
@@ -119,17 +118,16 @@ def play_endgames(agent: Any, num_players: int = 2, seed: int | None = 0) -> lis
     Raises:
         ValueError: No such agent or number of players, or a bad seed.
         IllegalActionError: An action is not legal.
+        Exception: The agent's own error, with a note that names the agent.
     """
     games = load_endgames(num_players)
     player = load_agent(agent, num_players)
-    name = agent_name(player, agent)
+    entrant = Entrant(agent_name(player, agent), player)
+    batch = Batch(len(games.states), num_players)
+    batch.set_states(games.states)
+    everywhere = np.arange(batch.num_games)
     rng = np.random.default_rng(checked_seed(seed))
-    try:
-        actions = np.asarray(player.act(games.states.copy(), rng))
-    except Exception as error:
-        error.add_note(f"raised by the agent {name!r}")
-        raise
-    _check(actions, games, name)
+    actions = entrant.decide(batch, everywhere, rng, "late positions")
     best = np.nanmax(games.shares, axis=1)
     regrets = best - games.shares[np.arange(len(actions)), actions]
     results = []
@@ -137,7 +135,7 @@ def play_endgames(agent: Any, num_players: int = 2, seed: int | None = 0) -> lis
         these = regrets[games.turns == turns]
         results.append(
             EndgameResult(
-                agent=name,
+                agent=entrant.name,
                 num_players=num_players,
                 turns=int(turns),
                 positions=len(these),
@@ -146,20 +144,3 @@ def play_endgames(agent: Any, num_players: int = 2, seed: int | None = 0) -> lis
             )
         )
     return results
-
-
-def _check(actions: NDArray[Any], games: Endgames, name: str) -> None:
-    """Raises IllegalActionError where one of the actions is not legal."""
-    if actions.shape != games.states.shape or actions.dtype.kind not in "iu":
-        raise IllegalActionError(
-            f"agent {name!r}: actions must be integers of shape {games.states.shape}, not "
-            f"{actions.dtype} of shape {actions.shape}"
-        )
-    mask = rules.action_mask(games.states)
-    for row, action in enumerate(actions):
-        if not (0 <= action < NUM_ACTIONS and mask[row, action]):
-            legal = ", ".join(map(str, np.flatnonzero(mask[row])))
-            raise IllegalActionError(
-                f"agent {name!r}: position {row}: action {action} is not legal; "
-                f"legal actions: {legal}"
-            )
