@@ -13,11 +13,33 @@ import gymnasium
 import pettingzoo
 
 if TYPE_CHECKING:
+    from marrakech_env import actions as actions
     from marrakech_env import marrakech_v0 as marrakech_v0
+    from marrakech_env import notation as notation
+    from marrakech_env import rules as rules
     from marrakech_env.aec import env, raw_env
     from marrakech_env.agent import load_agent
+    from marrakech_env.batch import Batch
+    from marrakech_env.game_object import Event, Game
+    from marrakech_env.spec import RuleSet
+    from marrakech_env.vector import MarrakechEnv, MarrakechVectorEnv
 
-__all__ = ["__version__", "env", "load_agent", "marrakech_v0", "raw_env"]
+__all__ = [
+    "Batch",
+    "Event",
+    "Game",
+    "MarrakechEnv",
+    "MarrakechVectorEnv",
+    "RuleSet",
+    "__version__",
+    "actions",
+    "env",
+    "load_agent",
+    "marrakech_v0",
+    "notation",
+    "raw_env",
+    "rules",
+]
 
 __version__ = "0.1.0"
 
@@ -30,14 +52,26 @@ if hasattr(pettingzoo, "register"):  # from 1.27 on
     pettingzoo.register("aec", "Marrakech-v0", entry_point="marrakech_env.aec:env")
 
 
+_MODULES = ("actions", "marrakech_v0", "notation", "rules")
+_HOMES = {
+    "Batch": "batch",
+    "Event": "game_object",
+    "Game": "game_object",
+    "MarrakechEnv": "vector",
+    "MarrakechVectorEnv": "vector",
+    "RuleSet": "spec",
+    "env": "aec",
+    "load_agent": "agent",
+    "raw_env": "aec",
+}
+
+
 def __getattr__(name: str) -> Any:
-    """Imports the PettingZoo border and the agents at their first use."""
-    if name in ("env", "raw_env"):
-        return getattr(import_module("marrakech_env.aec"), name)
-    if name == "load_agent":
-        return import_module("marrakech_env.agent").load_agent
-    if name == "marrakech_v0":
-        return import_module("marrakech_env.marrakech_v0")
+    """Import a public name at its first use."""
+    if name in _MODULES:
+        return import_module(f"marrakech_env.{name}")
+    if name in _HOMES:
+        return getattr(import_module(f"marrakech_env.{_HOMES[name]}"), name)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
+from numpy.typing import NDArray
 
 from marrakech_env import chance, notation, rules
 from marrakech_env.actions import squares_of
@@ -150,7 +151,7 @@ class Game:
         drawn = int(chance.draw(self._states[0], self._clock[0]))  # counts the walk, too
         after = self._states.copy()
         chosen = drawn if named is None else named
-        rules.step(after, np.array([action]), np.array([chosen]))
+        rules.step(after, np.array([action]), np.array([chosen]), check=False)
         event = _event(self._states, action, chosen, after)
         self._past.append((self._states, turn))
         self._history.append(event)
@@ -301,7 +302,7 @@ class Game:
             return sum(rugs)
         return sum(rugs) + (rugs[self.player] == 0)  # a mover without a rug walks, too
 
-    def tolls(self, player: int | None = None) -> np.ndarray[Any, np.dtype[np.int64]]:
+    def tolls(self, player: int | None = None) -> NDArray[np.int64]:
         """What a player would owe for stopping on each cell, see `rules.tolls`: int64 (49,).
 
         Args:
@@ -310,7 +311,8 @@ class Game:
         Raises:
             ValueError: A seat that does not play.
         """
-        return rules.tolls(self._states, player)[0]
+        tolls: NDArray[np.int64] = rules.tolls(self._states, player)[0]
+        return tolls
 
     @property
     def history(self) -> list[Event]:

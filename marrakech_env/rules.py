@@ -16,10 +16,12 @@ from numpy.typing import ArrayLike, NDArray
 from marrakech_env import game
 from marrakech_env.actions import NUM_ACTIONS, describe_illegal
 from marrakech_env.compile import kernel
+from marrakech_env.expansion import Expansion as Expansion
+from marrakech_env.expansion import expand as expand
 from marrakech_env.kernels.bitboards import lowest_cell
 from marrakech_env.kernels.regions import REGIONS, find_regions
 from marrakech_env.kernels.unpack_bits import bytes_of, put_mask
-from marrakech_env.spec import FACINGS, NUM_CELLS, NUM_COLOURS, RuleSet, whole_number
+from marrakech_env.spec import FACINGS, NUM_CELLS, NUM_COLOURS, RuleSet, resolve_rules, whole_number
 from marrakech_env.state import (
     LAY,
     OVER,
@@ -64,6 +66,38 @@ def reset(states: States, rule_set: RuleSet, outcomes: ArrayLike | None = None) 
     write_rules(fresh, rule_set)
     _reset(fresh, rows)
     states[:] = fresh
+
+
+def start(
+    num_games: int,
+    num_players: int = 2,
+    rules: str | RuleSet = "official",
+    rng: np.random.Generator | None = None,
+) -> States:
+    """Make games at their start (rule 1).
+
+    Args:
+        num_games: B, at least 0.
+        num_players: 2, 3 or 4.
+        rules: A preset, a RULES text or a rule set.
+        rng: Draws each game's chance; None starts all games as `reset` without outcomes does.
+
+    Returns:
+        STATE (B,).
+
+    Raises:
+        ValueError: An argument is not allowed; the message says what is.
+    """
+    games, rule_set = whole_number(num_games), resolve_rules(rules, num_players)
+    if games is None or games < 0:
+        raise ValueError(f"num_games must be a whole number of at least 0, not {num_games!r}")
+    if rng is not None and not isinstance(rng, np.random.Generator):
+        raise ValueError(f"rng must be a numpy.random.Generator or None, not {rng!r}")
+    states, outcomes = np.zeros(games, STATE), None
+    if rng is not None and games:
+        outcomes = np.stack([start_outcomes(rule_set, rng) for _ in range(games)])
+    reset(states, rule_set, outcomes)
+    return states
 
 
 def start_outcomes(rule_set: RuleSet, rng: np.random.Generator) -> NDArray[np.int8]:

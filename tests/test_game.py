@@ -13,8 +13,7 @@ from reference import SQUARES, turned, walk
 from reference import Game as Reference
 
 import marrakech_env
-from marrakech_env import notation
-from marrakech_env.game_object import Game
+from marrakech_env import Game, notation
 
 PHASES = {"s": "steer", "l": "lay", "w": "walk", "-": "over"}
 
