@@ -268,6 +268,7 @@ class Batch:
         Raises:
             ValueError: Names the game, the action and the legal ones; or `games` are no distinct
                 game numbers.
+            RuntimeError: As `step`.
         """
         return self._checked_actions(actions, self._checked_games(games))
 
@@ -278,6 +279,7 @@ class Batch:
 
         Raises:
             ValueError: `games` are no distinct game numbers 0..B-1.
+            RuntimeError: As `step`.
         """
         games = self._checked_games(games)
         rolls = np.empty(len(games), np.int64)
@@ -354,6 +356,8 @@ class Batch:
 
     def _checked_games(self, games: Any) -> IntArray:
         """Game numbers as int64 (N,), or a ValueError that names the first wrong one."""
+        if self._status != _READY:
+            self._refuse()
         array = np.asarray(games)
         if array.ndim != 1 or array.dtype.kind not in "iu":
             raise ValueError(
@@ -370,6 +374,8 @@ class Batch:
 
     def _checked_actions(self, actions: Any, games: IntArray) -> IntArray:
         """As `check_actions`, for game numbers that are checked."""
+        if self._status != _READY:
+            self._refuse()
         array = np.asarray(actions)
         if array.shape != games.shape or array.dtype.kind not in "iu":
             raise ValueError(self._describe_bad_actions(array, games))

@@ -104,8 +104,10 @@ def start_outcomes(rule_set: RuleSet, rng: np.random.Generator) -> NDArray[np.in
     """Draw one row of outcomes for `reset`: int8 (1+P,).
 
     Raises:
-        ValueError: No rule set.
+        ValueError: No rule set, or no Generator.
     """
+    if not isinstance(rng, np.random.Generator):
+        raise ValueError(f"rng must be a NumPy Generator, not {rng!r}")
     row = [_fixed_facing(rule_set)]
     if rule_set.facing == "random":
         row = [int(rng.integers(4))]

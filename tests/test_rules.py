@@ -4,11 +4,13 @@ import numpy as np
 import pytest
 
 from marrakech_env import rules
+from marrakech_env.batch import Batch
 from marrakech_env.notation import format_position, parse_position
 from marrakech_env.spec import RuleSet
 from marrakech_env.state import STATE, STEER
 
 EMPTY = "/".join(["." * 14] * 7)
+OWNED = "/".join([*["." * 14] * 4, "......1v......", "......1^......", "." * 14])
 START = f"{EMPTY} 33S 0s 30:12+12:0,30:12+12:3 official"
 
 
@@ -102,10 +104,13 @@ def test_a_last_survivor_plays_on_where_the_rules_say_so(play_on, over):
         assert states["player"][0] == 0
 
 
-def test_finished_games_are_left_alone():
+@pytest.mark.parametrize("check", [True, False])
+def test_finished_games_are_left_alone_whatever_their_numbers_are(check):
     text = f"{EMPTY} 33S - 30:0+0:-,30:0+0:- official"
     states = parse_position(text)
-    rules.step(states, [1], [2])
+    for action, outcome in ((1, 2), (14, -1), (15, 5), (-(2**40), 2**62)):
+        rules.step(states, [action], [outcome], check)
+    rules.step(states, np.array([2**64 - 1], np.uint64), np.array([2**64 - 1], np.uint64), check)
     assert format_position(states) == text
     assert not rules.action_mask(states).any()
     assert not rules.tolls(states).any()
@@ -121,8 +126,14 @@ def test_finished_games_are_left_alone():
         (
             [1, 1, 1],
             [1, 1, 5],
-            "game 2: outcome 5 is not possible after action 1; .*: 1, 2, 3, 4$",
+            r"game 2: outcome 5 is not possible after action 1; .*: 1, 2, 3, 4$",
         ),
+        ([1, 1, 1], [1, -1, 1], r"game 1: outcome -1 is not possible after action 1; .*: 1, 2"),
+        ([1, 1, 4], [1, 1, -1], "game 2: action 4 is not legal"),
+        ([1, 1, 1], np.array([1, 2**64 - 1, 1], np.uint64), f"game 1: outcome {2**64 - 1} is not"),
+        (np.array([2**63, 1, 1], np.uint64), [1, 1, 1], f"game 0: action {2**63} is not legal"),
+        ([True] * 3, [1, 1, 1], "actions must be integers"),
+        ([1, 1, 1], None, "outcomes must be integers"),
     ],
 )
 def test_bad_numbers_are_refused_before_anything_changes(actions, outcomes, message):
@@ -131,6 +142,50 @@ def test_bad_numbers_are_refused_before_anything_changes(actions, outcomes, mess
     with pytest.raises(ValueError, match=message):
         rules.step(states, actions, outcomes)
     assert (states == before).all()
+
+
+def test_a_rug_of_the_opponent_or_a_missing_die_is_no_possible_outcome():
+    states = start(2)
+    rules.step(states, [1, 1], [2, 2])
+    before = states.copy()
+    for outcome in (2, -1):
+        with pytest.raises(ValueError, match=rf"game 1: outcome {outcome} is not .*: 0, 1$"):
+            rules.step(states, [3, 3], [0, outcome])
+    assert (states == before).all()
+    rules.step(states, [3, 3], [0, 1])
+    assert states["next_colour"][:, 0].tolist() == [0, 1]
+
+
+def test_steps_that_are_known_to_be_legal_need_no_check():
+    batch, rng = Batch(30, 3, "official;steering=end;money=9", seed=1), np.random.default_rng(1)
+    for _ in range(150):
+        checked, unchecked = batch.states.copy(), batch.states.copy()
+        batch.step((batch.action_mask * rng.random((30, 15))).argmax(1))
+        actions = rules.action_mask(checked).argmax(1)
+        outcomes = [rules.chance_outcomes(s, a)[0][0] for s, a in zip(checked, actions)]
+        rules.step(checked, actions, outcomes)
+        rules.step(unchecked, actions, outcomes, check=False)
+        assert (checked == unchecked).all()
+
+
+@pytest.mark.parametrize(
+    ("text", "after"),
+    [
+        (f"{OWNED} 33S 0s 30:0,30:2,30:2 official", f"{OWNED} 34S 1s 28:0,32:2,30:2 official"),
+        (f"{OWNED} 33S 0s 1:0,30:2,30:2 official", f"{OWNED} 34S 1s x1:0,31:2,30:2 official"),
+        (f"{EMPTY} 33S 2s 30:0,30:2,30:0 official", f"{EMPTY} 34S 1s 30:0,30:2,30:0 official"),
+        (
+            f"{EMPTY} 33S 1w 30:2+0:0,30:0+0:- official;steering=end",
+            f"{EMPTY} 34S 0w 30:2+0:0,30:0+0:- official;steering=end",
+        ),
+        (f"{EMPTY} 33S 0s 30:0,30:0,30:0 official", f"{EMPTY} 34S - 30:0,30:0,30:0 official"),
+    ],
+)
+def test_a_mover_without_a_rug_walks_and_pays_and_the_turn_passes_on(text, after):
+    states = parse_position(text)
+    assert rules.action_mask(states)[0, 1]
+    rules.step(states, [1], [1])
+    assert format_position(states) == after
 
 
 def test_mixed_numbers_of_players_are_refused_by_every_function():

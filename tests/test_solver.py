@@ -160,3 +160,53 @@ def test_a_finished_game_is_refused() -> None:
         rules.step(state, np.array([action]), rules.chance_outcomes(state, action)[0][:1])
     with pytest.raises(ValueError, match="over"):
         solver.solve(state)
+
+
+@pytest.mark.parametrize(
+    "max_turns", [float("nan"), float("inf"), -1, 2.0, True, None, "3", 1j, [3], np.array([3])]
+)
+def test_a_limit_that_is_no_whole_number_is_refused_at_once(max_turns: object) -> None:
+    with pytest.raises(ValueError, match="max_turns must be a whole number of at least 0, not"):
+        solver.solve(Batch(1).states, max_turns)  # type: ignore[arg-type]
+
+
+def test_states_that_are_not_one_unfinished_game_are_refused() -> None:
+    good = states_of(late_positions("official", 2, turns=1, count=2, seed=8))
+    for wrong, message in (
+        (good, "one state wanted"),
+        (good[:0], "one state wanted"),
+        (np.zeros(1, good.dtype), "num_players=0"),
+        (np.zeros(1), "dtype STATE"),
+        (good.reshape(1, 2), "shape"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            solver.solve(wrong)
+
+
+EMPTY = "/".join(["." * 14] * 7)
+
+
+@pytest.mark.parametrize(
+    ("turn_and_players", "turns"),
+    [
+        ("0s 30:1,30:1 comp1110", 2),
+        ("0l 30:1,30:1 comp1110", 2),
+        ("0s 30:0,30:1 comp1110", 2),  # player 0 walks once more
+        ("0l 30:0,30:1 comp1110", 2),
+        ("0s 30:0,30:0 comp1110", 1),
+        ("0w 30:0,30:1 comp1110;steering=end", 2),
+        ("0s 30:0,30:1 comp1110;steering=end", 1),  # steering ends a turn
+        ("- 30:0,30:0 comp1110", 0),
+    ],
+)
+def test_the_turn_of_a_mover_without_a_rug_counts(turn_and_players: str, turns: int) -> None:
+    text = f"{EMPTY} 33S {turn_and_players}"
+    assert solver.turns_left(notation.parse_position(text)) == turns
+    if turns:
+        assert solver.solve(notation.parse_position(text), turns).best >= 0
+        with pytest.raises(ValueError, match=f"{turns} turns are left"):
+            solver.solve(notation.parse_position(text), turns - 1)
+
+
+def test_the_walk_of_a_mover_without_a_rug_is_solved_as_by_plain_enumeration() -> None:
+    check_against_brute_force(f"{EMPTY} 33S 0s 30:0,30:1 comp1110")

@@ -55,7 +55,7 @@ def replay(record: GameRecord) -> Iterator[States]:
     Raises:
         ValueError: The start is no position, or a move is illegal or its outcome impossible.
     """
-    states = parse_position(record.start)
+    states = _start_of(record)
     yield states
     for action, outcome in record.moves:
         format_move(states, action, outcome)  # refuses what cannot happen
@@ -69,11 +69,11 @@ def format_game(record: GameRecord) -> str:
     Raises:
         ValueError: The game cannot be played (see `replay`), or a comment has a line break.
     """
+    states = _start_of(record)
     for comment in record.comments:
         if "\n" in comment or "\r" in comment:
             raise ValueError(f"comment {comment!r} must be a single line")
     lines = [f"# {comment}" for comment in record.comments]
-    states = parse_position(record.start)
     lines.append(f"start {format_position(states)}")
     turn = 0
     for action, outcome in record.moves:
@@ -84,6 +84,12 @@ def format_game(record: GameRecord) -> str:
         states = _after(states, action, outcome)
     lines.append(_result(states))
     return "\n".join(lines) + "\n"
+
+
+def _start_of(record: GameRecord) -> States:
+    if not isinstance(record, GameRecord):
+        raise ValueError(f"a game must be a GameRecord, not {record!r}")
+    return parse_position(record.start)
 
 
 def parse_game(text: str) -> GameRecord:

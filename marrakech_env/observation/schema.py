@@ -14,7 +14,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from marrakech_env.spec import MAX_PLAYERS, NUM_CELLS
+from marrakech_env.spec import MAX_PLAYERS, NUM_CELLS, check_num_players
 from marrakech_env.state import MAX_MONEY
 
 MIN_PLAYERS: Final = 2
@@ -78,7 +78,12 @@ class Schema:
         return names.index(name)
 
     def offsets(self, num_players: int, planes: bool = False) -> NDArray[np.int64]:
-        """Where each entry starts, then the size of all: int64 (E+1,), in planes or in numbers."""
+        """Where each entry starts, then the size of all: int64 (E+1,), in planes or in numbers.
+
+        Raises:
+            ValueError: Not 2, 3 or 4 players.
+        """
+        num_players = check_num_players(num_players)
         sizes = [e.count(num_players) if planes else e.size(num_players) for e in self.entries]
         return np.cumsum([0, *sizes], dtype=np.int64)
 
