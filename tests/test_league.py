@@ -123,20 +123,20 @@ def test_the_learner_tells_the_league_of_every_game_that_ends(players):
     learner = PPOLearner(players, "official;rugs=4", 3, settings)
     learner.prepare(Logger(None, []))
     seen = []
-    really_record = learner._league.record
-    learner._league.record = lambda name, share: seen.append(share) or really_record(name, share)
+    really_record = learner.league.record
+    learner.league.record = lambda name, share: seen.append(share) or really_record(name, share)
     learner.advance(0.0, ())
-    rewards = learner._model.rollout_buffer.rewards
+    rewards = learner.model.rollout_buffer.rewards
     assert len(seen) > 50
     assert sum((players * share - 1) / (players - 1) for share in seen) == pytest.approx(
         rewards.sum(), abs=1e-3
     )
-    games = {name: games for name, (games, _) in learner._league.state().items()}
+    games = {name: games for name, (games, _) in learner.league.state().items()}
     assert set(games) == {"random", "greedy"}
     state = learner.state()
     again = PPOLearner(players, "official;rugs=4", 3, settings)
     again.restore(state)
-    assert again._league.shares() == learner._league.shares()
+    assert again.league.shares() == learner.league.shares()
 
 
 def test_a_mixture_is_read_from_text():

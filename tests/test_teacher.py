@@ -23,42 +23,42 @@ def test_the_teacher_is_asked_in_the_positions_that_the_learner_came_to_and_is_f
     )
     learner = PPOLearner(2, "official", 0, settings)
     learner.prepare(Logger(None, []))
-    teacher, asked = learner._teacher._agent, []
+    teacher, asked = learner.teacher.agent, []
 
     def act(states, rng):
         asked.append((states, teacher.act(states, rng)))
         return asked[-1][1]
 
-    learner._teacher._agent = FunctionAgent(act)
+    learner.teacher.agent = FunctionAgent(act)
     losses = []
     for _ in range(6):
         learner.advance(0.0, ())
-        losses.append(learner._model.logger.name_to_value["train/teacher_loss"])
-        buffer = learner._model.rollout_buffer
+        losses.append(learner.model.logger.name_to_value["train/teacher_loss"])
+        buffer = learner.model.rollout_buffer
         states, choices = asked[-1]
         np.testing.assert_array_equal(encode(states, "features"), buffer.observations)
     assert losses[-1] < losses[0] < np.log(15)
     with torch.no_grad():
-        distribution = learner._model.policy.get_distribution(
+        distribution = learner.model.policy.get_distribution(
             torch.as_tensor(buffer.observations), buffer.action_masks
         )
     assert (distribution.mode().numpy() == choices).mean() > 0.5
 
 
-def test_a_teacher_that_knows_what_actions_are_worth_wishes_for_all_good_ones():
+def test_a_teacher_with_action_values_teaches_all_good_actions():
     teacher = Teacher("value", 2, 0)
     batch, rng = Batch(40, seed=3), np.random.default_rng(0)
     for _ in range(21):  # on the empty board the best steerings are worth the same
         batch.step((batch.action_mask * rng.random(batch.action_mask.shape)).argmax(1))
     states = batch.states
-    wishes = teacher._wishes(states, rng)
-    np.testing.assert_allclose(wishes.sum(1), 1, rtol=1e-5)
-    assert not wishes[~action_mask(states)].any()
-    for row, state in zip(wishes, states, strict=True):
+    targets = teacher.targets(states, rng)
+    np.testing.assert_allclose(targets.sum(1), 1, rtol=1e-5)
+    assert not targets[~action_mask(states)].any()
+    for row, state in zip(targets, states, strict=True):
         best, second = ValueAgent(effort=ONE_TURN).analyse(state)[:2]
         ratio = np.exp((best.worth - second.worth) / TEMPERATURE)
         assert row[best.action] == pytest.approx(ratio * row[second.action], rel=1e-4)
-    choices = Teacher("greedy", 2, 0)._wishes(states, rng)
+    choices = Teacher("greedy", 2, 0).targets(states, rng)
     assert (choices.argmax(1) == load_agent("greedy").act(states, rng)).all()
     assert (np.sort(choices, axis=1) == np.eye(1, 15, 14)).all()
 
@@ -68,7 +68,7 @@ def test_a_rollout_smaller_than_a_batch_is_learned_in_one_step():
     learner = PPOLearner(2, "official", 0, settings)
     learner.prepare(Logger(None, []))
     learner.advance(0.0, ())
-    assert learner._model.logger.name_to_value["train/teacher_loss"] > 0
+    assert learner.model.logger.name_to_value["train/teacher_loss"] > 0
 
 
 def test_an_unknown_teacher_is_refused():

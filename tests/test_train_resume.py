@@ -109,7 +109,7 @@ def test_a_resumed_run_goes_back_to_its_checkpoint_before_it_goes_on(killed, tmp
     (folder / "metrics.csv").write_text("steps\n1\n")
     stopped_at_once(monkeypatch, ValueLearner)
     assert train("--resume", str(folder))[0] == 130
-    assert steps_of(folder) == [128]
+    assert steps_of(folder) == logged_steps(folder, "train/loss_win") == [128]
     kept = sorted(path.name for path in (folder / "past").iterdir())
     assert kept == ["0000000128", "notes"]
     (folder / "checkpoint.pt").unlink()
@@ -202,6 +202,7 @@ def test_ctrl_c_keeps_the_last_whole_round(tmp_path, monkeypatch):
 def test_a_signal_to_stop_leaves_a_checkpoint(tmp_path, name):
     folder = tmp_path / "a"
     arguments = ["--name", "a", "--games", "100000", *VALUE, "--checkpoint-minutes", "1000"]
+    arguments += ["--evaluations", "500"]
     process = subprocess.Popen(
         command(tmp_path, *arguments),
         env=environment(),
@@ -209,13 +210,14 @@ def test_a_signal_to_stop_leaves_a_checkpoint(tmp_path, name):
         stderr=subprocess.PIPE,
         text=True,
     )
-    wait_for(process, lambda: any((folder / "tensorboard").glob("events*")))  # after a round
+    wait_for(process, (folder / "past").exists)
     process.send_signal(signal.Signals[name])
     _, messages = process.communicate(timeout=PATIENCE)
     assert process.returncode == 128 + signal.Signals[name]
     expected = f"\nstopped by {name}; go on with: python train.py --resume {folder}\n"
     assert messages == expected
     assert (folder / "checkpoint.pt").exists()
+    assert steps_of(folder) == versions_of(folder)[: len(steps_of(folder))]
 
 
 def wait_for(process, happened):

@@ -1,4 +1,4 @@
-"""The networks of `networks` in torch, as policies that MaskablePPO can train.
+"""The networks of `networks` in torch, as policies for MaskablePPO.
 
 Legend: `B` games, `F` numbers of a flat observation, `A` = 15 actions.
 """
@@ -22,21 +22,21 @@ from marrakech_env.actions import NUM_ACTIONS
 from .networks import action_parts
 
 SMALL_START: Final = 0.01
-"""Scale of the last layer's first weights: the untrained policy is nearly uniform."""
+"""Scale of the last layer's first weights, so that the untrained policy is nearly uniform."""
 
 
 class ActionScorer(nn.Module):
-    """`networks`' scorer for the policy, and a dense network for the value of the state."""
+    """The scorer of `networks` for the policy, and a dense network for the value."""
 
     def __init__(
         self, num_players: int, size: int, hidden: int, summary: int, value_hidden: int
     ) -> None:
-        """Makes the layers.
+        """Make the layers.
 
         Args:
             num_players: P.
             size: F.
-            hidden: Units of the first layer of each head; half in the second.
+            hidden: Units of the first layer of each head; the second has half.
             summary: Units of each of the two layers of the summary.
             value_hidden: Units of each of the two hidden layers of the value network.
         """
@@ -60,11 +60,11 @@ class ActionScorer(nn.Module):
         self.latent_dim_vf = value_hidden
 
     def forward(self, features: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
-        """Logits (B, A) and what the value is read from."""
+        """Return logits (B, A), and the units that the value is read from (B, value_hidden)."""
         return self.forward_actor(features), self.forward_critic(features)
 
     def forward_actor(self, features: torch.Tensor) -> torch.Tensor:
-        """Logits (B, A)."""
+        """Return logits (B, A)."""
         state = features
         for layer in self.state:
             state = torch.relu(layer(state))
@@ -74,13 +74,13 @@ class ActionScorer(nn.Module):
         return logits
 
     def forward_critic(self, features: torch.Tensor) -> torch.Tensor:
-        """What the value is read from: (B, value_hidden)."""
+        """Return the units that the value is read from: (B, value_hidden)."""
         values: torch.Tensor = self.value(features)
         return values
 
 
 class _Head(nn.Module):
-    """Scores actions from what is said of each and a summary of the state."""
+    """Scores actions from the inputs of each and a summary of the state."""
 
     def __init__(self, inputs: int, hidden: int, summary: int) -> None:
         super().__init__()
@@ -89,7 +89,7 @@ class _Head(nn.Module):
         self.layers = nn.ModuleList([nn.Linear(hidden, hidden // 2), nn.Linear(hidden // 2, 1)])
 
     def forward(self, actions: torch.Tensor, state: torch.Tensor) -> torch.Tensor:
-        """Scores (B, N) of actions (B, N, inputs)."""
+        """Return scores (B, N) of actions (B, N, inputs)."""
         values = torch.relu(self.own(actions) + self.state(state)[:, None])
         scores: torch.Tensor = self.layers[1](torch.relu(self.layers[0](values)))
         return scores[..., 0]
@@ -119,14 +119,14 @@ class ScorerPolicy(MaskableActorCriticPolicy):
         value_hidden: int,
         **kwargs: Any,
     ) -> None:
-        """As MaskableActorCriticPolicy, with the arguments of `ActionScorer`."""
+        """Take the arguments of MaskableActorCriticPolicy and of `ActionScorer`."""
         self._num_players = num_players
         self._sizes = hidden, summary, value_hidden
         super().__init__(*args, **kwargs)
 
     def _build_mlp_extractor(self) -> None:
         extractor: Any = ActionScorer(self._num_players, self.features_dim, *self._sizes)
-        self.mlp_extractor = extractor  # SB3 wants its own class, and only asks for these methods
+        self.mlp_extractor = extractor  # SB3 declares its own class, and calls these methods only
 
     def _build(self, lr_schedule: Any) -> None:
         super()._build(lr_schedule)
@@ -141,7 +141,7 @@ class ScorerPolicy(MaskableActorCriticPolicy):
 
 
 def export(policy: Any) -> tuple[str, dict[str, NDArray[np.float32]]]:
-    """The kind of network of a trained policy and its weights, for `networks.network`."""
+    """Return the kind of network of a trained policy and its weights, for `networks.network`."""
     if isinstance(policy, ScorerPolicy):
         scorer: Any = policy.mlp_extractor
         layers = {f"state.{index}": layer for index, layer in enumerate(scorer.state)}

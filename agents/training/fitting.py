@@ -1,12 +1,10 @@
-"""Fits the weights of the expectimax agent: `python -m marrakech_agents.fit` (about half an hour).
+"""Fits the weights of expectimax: `python -m marrakech_agents.training.fitting`, half an hour.
 
-Policy iteration. In every round, games are played one full turn ahead (`turn`) with the present
-weights, some seats by greedy; then the final score of every player is predicted anew by linear
-regression on the facts of all positions between two turns. The targets have the luck of the dice
-taken out: a position's target is the expected prediction after the next turn, over the die, plus
-`trace` times what the predictions turned out wrong by later on. With `trace` 1 that is the final
-score less the summed luck of the dice, which is unbiased; less than 1 has less noise and leans on
-the present weights.
+Policy iteration. In every round, games are played one full turn ahead with the present weights,
+some seats by greedy. Then the final score of every player is predicted anew, by linear regression
+on the facts of all positions between two turns. The target of a position is the expected prediction
+after the next turn, over the die, plus `trace` times the later errors of the predictions. `trace` 1
+is unbiased: the final score less the summed luck of the dice. A lower one has less noise.
 
 Legend: `N` positions, `P` players, `K` knots (numbers of turns left at which weights are kept).
 """
@@ -24,6 +22,7 @@ from numpy.typing import NDArray
 
 from marrakech_env import chance, game
 from marrakech_env.compile import kernel
+from marrakech_env.files import write_atomically
 from marrakech_env.kernels.bitboards import cell_at
 from marrakech_env.spec import MAX_PLAYERS, RuleSet
 from marrakech_env.state import LAY, OVER, STATE, STEER, Record, write_rules
@@ -46,17 +45,17 @@ KNOTS: Final = np.array([1, 2, 3, 4, 6, 8, 12, 18, 26, 36, 48])
 TRACES: Final = (1.0, 1.0, 0.95, 0.95, 0.9)
 """`trace` of each round."""
 GREEDY_SHARE: Final = {2: 0.0, 3: 0.67, 4: 0.67}
-"""How likely a seat is played by greedy. With two players, self-play alone gave the stronger
-weights; with more, it breeds a habit of hunting the leader that greedy tables do not share."""
+"""Chance of a seat to be played by greedy, by number of players. With three and four, self-play
+alone learns to hunt the leader, which pays less among other agents."""
 EXPLORE: Final = 0.06
-"""How likely a decision is replaced by a random one."""
+"""Chance of a random decision."""
 RIDGE: Final = 3.0
 SMOOTHING: Final = 30.0
 """Pull of the weights towards `PRIOR` and towards those of the neighbouring knots, in positions."""
 PRIOR: Final = {"money": 1.0, "squares": 0.6, "toll": 0.6}
-"""Weights of a player's own facts that are expected before any game was seen, all others 0."""
+"""Weights of a player's own facts before the first game; all others are 0."""
 MAX_SCORE: Final = 90.0
-"""Scores are cut here, so that the rare ruin of an opponent does not rule the regression."""
+"""Highest score in the regression, so that the rare ruin of an opponent does not rule it."""
 _SOME_DRAW: Final = 7
 
 ROW: Final = np.dtype(
@@ -76,7 +75,7 @@ FloatArray = NDArray[np.float64]
 
 
 def main() -> None:
-    """Fits and writes the weights for the wanted numbers of players."""
+    """Fit and write the weights for the wanted numbers of players."""
     parser = argparse.ArgumentParser(description="Fit the weights of the expectimax agent.")
     parser.add_argument("--players", type=int, nargs="+", default=[2, 3, 4], choices=[2, 3, 4])
     parser.add_argument("--games", type=int, default=2500, help="games a round (default 2500)")
@@ -96,11 +95,11 @@ def main() -> None:
         entry = {"games": options.games, "seed": options.seed, "seconds": seconds, **entry}
         data["players"][str(players)] = entry
         options.out.parent.mkdir(parents=True, exist_ok=True)
-        options.out.write_text(json.dumps(data) + "\n", encoding="utf-8")
+        write_atomically(options.out, (json.dumps(data) + "\n").encode())
 
 
 def fit(players: int, games: int, seed: int) -> dict[str, Any]:
-    """The entry of the weights file for a number of players."""
+    """Return the entry of the weights file for a number of players."""
     at_knots = np.tile(prior(), (players, len(KNOTS), 1))
     spread = (1.0, 4.0)
     for number, trace in enumerate(TRACES):
@@ -121,7 +120,7 @@ def fit(players: int, games: int, seed: int) -> dict[str, Any]:
 
 
 def prior() -> FloatArray:
-    """The weights before any game: (`NUM_TERMS`,)."""
+    """Return the weights before the first game: (`NUM_TERMS`,)."""
     weights = np.zeros(NUM_TERMS)
     for name, weight in PRIOR.items():
         weights[1 + list(FACTS).index(name)] = weight
@@ -134,7 +133,7 @@ def prior() -> FloatArray:
 def play(
     at_knots: FloatArray, spread: tuple[float, float], players: int, games: int, seed: int
 ) -> tuple[NDArray[np.void], FloatArray, FloatArray]:
-    """Plays games with the present weights.
+    """Play games with the present weights.
 
     Returns:
         ROW (N,) in the order of play, game by game; final scores and win shares (games, P).
@@ -174,7 +173,7 @@ def _play(
     finals: FloatArray,
     shares: FloatArray,
 ) -> int:
-    """Plays one game for every clock, in place; returns how many rows were written."""
+    """Play one game for every clock, in place; return the number of rows."""
     weights, mind, board, sheet = all_weights[0], minds[0], boards[0], minds[0].sheet
     plays, trial = template.copy(), template.copy()
     count = 0
@@ -224,7 +223,7 @@ def _play(
 def _predict(
     state: Record, weights: Record, board: Record, sheet: Record, scores: FloatArray
 ) -> None:
-    """Writes final scores, predicted or (in a finished game) real ones, into `scores`."""
+    """Write final scores into `scores`: predicted ones, in a finished game the real ones."""
     if game.is_over(state):
         for seat in range(state.num_players):
             scores[seat] = min(MAX_SCORE, np.float64(game.score(state, seat)))
@@ -240,7 +239,7 @@ def _predict(
 
 
 def targets(rows: NDArray[np.void], trace: float) -> FloatArray:
-    """What the predictions should have been: (N, `MAX_PLAYERS`), NaN for those without one."""
+    """Return the targets of the predictions: (N, `MAX_PLAYERS`), NaN for the eliminated."""
     goals = rows["backup"].copy()
     number = rows["game"]
     steps = np.arange(len(rows)) - np.searchsorted(number, number)  # place in its own game
@@ -253,7 +252,7 @@ def targets(rows: NDArray[np.void], trace: float) -> FloatArray:
 
 
 def terms_of(rows: NDArray[np.void], since: int) -> tuple[Any, Any, FloatArray]:
-    """Rows and seats of those who moved `since` turns ago, and their terms (n, `NUM_TERMS`)."""
+    """Return rows and seats that moved `since` turns ago, and their terms (n, `NUM_TERMS`)."""
     playing = rows["since"] >= 0
     row, seat = np.nonzero(rows["since"] == since)
     facts = rows["facts"].astype(np.float64)
@@ -266,10 +265,10 @@ def terms_of(rows: NDArray[np.void], since: int) -> tuple[Any, Any, FloatArray]:
 def regress(
     rows: NDArray[np.void], goals: FloatArray, players: int
 ) -> tuple[FloatArray, FloatArray]:
-    """Ridge regression of the goals on the terms, weights linear between knots.
+    """Regress the goals on the terms, with ridge and weights that are linear between knots.
 
     Returns:
-        Weights (P, K, `NUM_TERMS`) and the predictions that they make, shaped as the goals.
+        Weights (P, K, `NUM_TERMS`), and their predictions in the shape of the goals.
     """
     rows["since"][:, players:] = -1
     weights = np.zeros((players, len(KNOTS), NUM_TERMS))
@@ -284,7 +283,7 @@ def regress(
 
 
 def _regress(terms: FloatArray, turns: NDArray[Any], goals: FloatArray) -> FloatArray:
-    """Weights (K, `NUM_TERMS`) of one regression."""
+    """Return the weights (K, `NUM_TERMS`) of one regression."""
     size = len(KNOTS) * NUM_TERMS
     matrix, vector = np.zeros((size, size)), np.zeros(size)
     upper = np.clip(np.searchsorted(KNOTS, turns), 1, len(KNOTS) - 1)
@@ -312,7 +311,7 @@ def _regress(terms: FloatArray, turns: NDArray[Any], goals: FloatArray) -> Float
 def fit_spread(
     rows: NDArray[np.void], predictions: FloatArray, shares: FloatArray
 ) -> tuple[float, float]:
-    """Constant and slope of the squared softmax width by turns left, by maximum likelihood."""
+    """Fit constant and slope of the squared softmax width by turns left: maximum likelihood."""
     players = shares.shape[1]
     scores = np.nan_to_num(predictions[:, :players], nan=-np.inf)
     scores -= scores.max(1, keepdims=True)

@@ -1,10 +1,10 @@
-"""The league: who plays against the learner of `ppo_learner`, chosen by how the learner fares.
+"""The league: the opponents of the PPO learner, and how often the learner meets each.
 
-Its members are the agents of a mixture with their given weights, and past versions of the learner.
-A member is drawn the more often the harder the learner finds it: prioritised fictitious self-play
-with f(p) = (1 - p) ** hardness, p the learner's chance against the member (Vinyals et al., 2019:
-Grandmaster level in StarCraft II using multi-agent reinforcement learning, Nature 575). The results
-come from the training games themselves.
+Members are the agents of a mixture with their given weights, and past versions of the learner. The
+learner meets a member more often, the less it wins against the member: prioritised fictitious
+self-play with f(p) = (1 - p) ** hardness, p the learner's chance against the member (Vinyals et
+al., 2019: Grandmaster level in StarCraft II using multi-agent reinforcement learning, Nature 575).
+The results come from the training games.
 
 Legend: `P` players; a *share* is a win share of the learner, even is 1 / P.
 """
@@ -22,29 +22,30 @@ from marrakech_env.agent import FunctionAgent, load_agent
 from .. import ppo
 
 PAST: Final = "past"
-"""Place of past versions of the learner in a mixture; greedy stands in while there is none."""
+"""Name of all past versions of the learner in a mixture."""
 
 MEMORY: Final = 500
-"""Games over which the share against a member is averaged, exponentially."""
+"""Games in the exponential average of the share against a member."""
 EVEN_GAMES: Final = 20
-"""Even games that every average starts with, so that the first results do not say too much."""
+"""Even games that every average starts with, so that a few results change it little."""
 FLOOR: Final = 0.2
-"""The part of its given weight that a member keeps however weak it is: nobody is forgotten."""
+"""Lowest factor on an opponent's weight, so that every opponent stays in the mixture."""
 
 
 class League:
-    """The members, the learner's share against each, and how often each is to be met."""
+    """The members, the learner's share against each, and the weight of each."""
 
     def __init__(
         self, mixture: Mapping[str, float], num_players: int, hardness: float, past_versions: int
     ) -> None:
-        """Loads the agents.
+        """Load the agents.
 
         Args:
-            mixture: Given weight by agent, `PAST` for all past versions together.
+            mixture: Given weight by agent. `PAST` stands for all past versions together; greedy
+                plays for them if there are none and no other members.
             num_players: P.
-            hardness: Exponent of 1 - p; 0 leaves the given weights as they are.
-            past_versions: How many past versions are members, the newest ones.
+            hardness: Exponent of 1 - p; 0 keeps the given weights.
+            past_versions: Number of past versions that are members, the newest ones.
 
         Raises:
             ValueError: An unknown agent, or one for another number of players.
@@ -60,14 +61,17 @@ class League:
             # `random` by its name needs no call from the games to Python.
             agent = load_agent(name, num_players)
             self._agents[name] = name if name == "random" else FunctionAgent(agent.act, name)
-        # Games and won shares, the older ones counting less.
+        # Games and won shares; older games count less.
         self._results: dict[str, tuple[float, float]] = {}
 
     def meet(self, past: Sequence[Path]) -> None:
-        """Makes the newest of these versions, oldest first, the past versions of the league.
+        """Make the newest of some versions members, instead of the present past versions.
+
+        Args:
+            past: Models of the versions, oldest first.
 
         Raises:
-            ValueError: One of them is damaged.
+            ValueError: A model is damaged.
         """
         if not self._past_weight:
             return
@@ -85,14 +89,14 @@ class League:
             self._agents.pop("greedy", None)
 
     def record(self, name: str, share: float) -> None:
-        """Takes in a finished game against a member; games against former members are left out."""
+        """Add a finished game against a member; a game against a former member has no effect."""
         if name in self._agents:
             keep = 1 - 1 / MEMORY
             games, won = self._results.get(name, (0.0, 0.0))
             self._results[name] = keep * games + 1, keep * won + share
 
     def shares(self) -> dict[str, float]:
-        """The learner's averaged share against each member."""
+        """Return the learner's averaged share against each member."""
         shares = {}
         for name in self._agents:
             games, won = self._results.get(name, (0.0, 0.0))
@@ -100,10 +104,10 @@ class League:
         return shares
 
     def weights(self) -> dict[str, float]:
-        """How often each member is to be met; together 1.
+        """Return the part of the games against each member; the parts add up to 1.
 
-        A share of more than two players counts as the chance that it means against one opponent of
-        that strength, if chances of winning are as strengths: 1/2 where it is even.
+        With more than two players, a share is converted to the chance against one opponent of that
+        strength, with chances in proportion to strengths: an even share becomes 1/2.
         """
         given = np.array([self._given_weight(name) for name in self._agents])
         share = np.array(list(self.shares().values()))
@@ -118,11 +122,11 @@ class League:
         return self._given.get(name, 1.0)
 
     def opponents(self) -> dict[Any, float]:
-        """The members with their weights, as `set_opponents` takes them."""
+        """Return the members with their weights, as `set_opponents` takes them."""
         return {self._agents[name]: weight for name, weight in self.weights().items()}
 
     def table(self) -> str:
-        """A line for each member: the share against it, and how often it is met."""
+        """Return a line for each member: the share against it, and its part of the games."""
         shares = self.shares()
         width = max(map(len, shares))
         return "\n".join(
@@ -131,19 +135,19 @@ class League:
         )
 
     def state(self) -> dict[str, tuple[float, float]]:
-        """What `restore` needs; the past versions come by `meet`."""
+        """Copy what `restore` needs; `meet` sets the past versions."""
         return dict(self._results)
 
     def restore(self, state: Mapping[str, tuple[float, float]]) -> None:
-        """Goes back to a state."""
+        """Go back to a state."""
         self._results = dict(state)
 
 
 def read_mixture(text: str) -> dict[str, float]:
-    """Reads the option --opponents as weights by agent.
+    """Read the option --opponents as weights by agent.
 
     Raises:
-        ValueError: No opponent, a doubled one, or a bad weight.
+        ValueError: It names no opponent, one twice, or a bad weight.
     """
     mixture: dict[str, float] = {}
     for part in filter(None, text.split(",")):

@@ -104,7 +104,13 @@ class PPOSettings:
 
 
 class PPOLearner(Learner):
-    """MaskablePPO against a league."""
+    """MaskablePPO against a league.
+
+    Attributes:
+        league: The opponents.
+        teacher: The agent that the learner imitates besides, or None.
+        model: The learning model; the agent plays with averages of its weights.
+    """
 
     unit = "decisions"
 
@@ -119,15 +125,15 @@ class PPOLearner(Learner):
         self._seed = seed
         self._rule_set = resolve_rules(rules, num_players)
         mixture = read_mixture(settings.opponents)
-        self._league = League(mixture, num_players, settings.hardness, settings.past_versions)
-        self._teacher = None
+        self.league = League(mixture, num_players, settings.hardness, settings.past_versions)
+        self.teacher = None
         if settings.teacher is not None:
-            self._teacher = Teacher(settings.teacher, num_players, seed)
+            self.teacher = Teacher(settings.teacher, num_players, seed)
         self._env = self._make_env(settings.num_envs)
         self._learning_rate = settings.learning_rate
         self._seconds = 0.0
-        self._model = self._make_model()
-        self._network, self._averages = policies.export(self._model.policy)
+        self.model = self._make_model()
+        self._network, self._averages = policies.export(self.model.policy)
 
     def _make_env(self, num_envs: int) -> MarrakechVecEnv:
         return MarrakechVecEnv(
@@ -136,7 +142,7 @@ class PPOLearner(Learner):
             rules=self._rule_set,
             observation=self._settings.observation,
             reward=self._settings.reward,
-            opponents=self._league.opponents(),
+            opponents=self.league.opponents(),
             seat="rotate",
         )
 
@@ -173,12 +179,12 @@ class PPOLearner(Learner):
     @property
     def steps(self) -> int:
         """Decisions learned from so far."""
-        return self._model.num_timesteps
+        return self.model.num_timesteps
 
     def prepare(self, logger: Logger) -> None:
         """Compile the environment, and send losses and rewards to the logger from now on."""
         self._make_env(1).reset()
-        self._model.set_logger(logger)
+        self.model.set_logger(logger)
 
     @one_thread()
     def advance(self, done: float, past: Sequence[Path]) -> None:
@@ -189,27 +195,27 @@ class PPOLearner(Learner):
         started = time.monotonic()
         decay = 1 - 0.95 * done
         self._learning_rate = self._settings.learning_rate * decay
-        self._model.ent_coef = self._settings.entropy * decay
-        self._league.meet(past)
-        self._env.set_opponents(self._league.opponents())
+        self.model.ent_coef = self._settings.entropy * decay
+        self.league.meet(past)
+        self._env.set_opponents(self.league.opponents())
         round_size = self._settings.num_envs * self._settings.num_steps
-        watcher = _Watcher(self._league)
-        self._model.learn(round_size, watcher, reset_num_timesteps=False)
-        if self._teacher is not None:
-            loss = self._teacher.teach(
-                self._model, watcher.states[:-1], self._settings.epochs, self._settings.batch_size
+        watcher = _Watcher(self.league)
+        self.model.learn(round_size, watcher, reset_num_timesteps=False)
+        if self.teacher is not None:
+            loss = self.teacher.teach(
+                self.model, watcher.states[:-1], self._settings.epochs, self._settings.batch_size
             )
-            self._model.logger.record("train/teacher_loss", loss)
+            self.model.logger.record("train/teacher_loss", loss)
         self._average(self.steps // round_size)
-        for what, values in (("share", self._league.shares()), ("weight", self._league.weights())):
+        for what, values in (("share", self.league.shares()), ("weight", self.league.weights())):
             for name, value in values.items():
-                self._model.logger.record(f"league_{what}/{name}", value)
+                self.model.logger.record(f"league_{what}/{name}", value)
         self._seconds += time.monotonic() - started
 
     def _average(self, rounds: int) -> None:
         """Take the present weights into the averages, which play."""
         rate = np.float32(1 / min(rounds, self._settings.averaging))
-        for name, weights in policies.export(self._model.policy)[1].items():
+        for name, weights in policies.export(self.model.policy)[1].items():
             self._averages[name] = self._averages[name] + rate * (weights - self._averages[name])
 
     def agent(self) -> Agent:
@@ -229,7 +235,7 @@ class PPOLearner(Learner):
         return (
             f"the league, and what the learner won against it while it learned (average of some "
             f"{MEMORY} games,\nin which it tried things out; the agent plays with averaged weights "
-            f"and wins more, see below):\n{self._league.table()}"
+            f"and wins more, see below):\n{self.league.table()}"
         )
 
     def _describe(self) -> tuple[ppo.ModelHead, Weights]:
@@ -237,7 +243,7 @@ class PPOLearner(Learner):
             num_players=self._rule_set.num_players,
             rules=str(self._rule_set),
             observation=self._settings.observation,
-            observation_size=int(np.prod(self._model.observation_space.shape or ())),
+            observation_size=int(np.prod(self.model.observation_space.shape or ())),
             network=self._network,
             steps=self.steps,
             trained_by=trained_by("ppo", self._seed, self._seconds),
@@ -246,13 +252,13 @@ class PPOLearner(Learner):
 
     def state(self) -> dict[str, Any]:
         """Copy what `restore` needs: tensors and plain values."""
-        policy = self._model.policy
+        policy = self.model.policy
         return {
             "steps": self.steps,
             "seconds": self._seconds,
             "policy": copy.deepcopy(policy.state_dict()),
             "optimizer": copy.deepcopy(policy.optimizer.state_dict()),
-            "league": self._league.state(),
+            "league": self.league.state(),
             "averages": {name: torch.tensor(w) for name, w in self._averages.items()},
             "torch_rng": torch.get_rng_state(),
         }
@@ -262,11 +268,11 @@ class PPOLearner(Learner):
 
         The games start anew, with fresh dice, and the teacher's Adam starts without moments.
         """
-        self._model.policy.load_state_dict(state["policy"])
-        self._model.policy.optimizer.load_state_dict(state["optimizer"])
+        self.model.policy.load_state_dict(state["policy"])
+        self.model.policy.optimizer.load_state_dict(state["optimizer"])
         self._averages = {name: w.numpy().copy() for name, w in state["averages"].items()}
-        self._league.restore(state["league"])
-        self._model.num_timesteps = state["steps"]
+        self.league.restore(state["league"])
+        self.model.num_timesteps = state["steps"]
         self._seconds = state["seconds"]
         torch.set_rng_state(state["torch_rng"])
         self._env.seed(2**32 * state["steps"] + self._seed)

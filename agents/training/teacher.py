@@ -1,12 +1,11 @@
-"""A teacher for the learner of `ppo_learner`: another agent, who is imitated besides.
+"""A teacher for the PPO learner: another agent that the learner imitates besides.
 
-The learner plays as it does without: the teacher tells afterwards what it would have done in the
+The learner plays as it does without a teacher. After each round the teacher decides in the
 positions that the learner came to (kickstarting, Schmitt et al., 2018: Kickstarting deep
-reinforcement learning, arXiv 1803.03835). A teacher with a method `action_values`, as `value` has
-it, tells what every action is worth, which says far more than its choice: which others are as good,
-and by how much the rest is worse.
+reinforcement learning, arXiv 1803.03835). A teacher with a method `action_values`, such as `value`,
+teaches the value of every action and not its choice alone.
 
-Legend: `B` games, `T` steps of a rollout, `A` = 15 actions.
+Legend: `B` games, `T` steps of a rollout, `N` positions, `A` = 15 actions.
 """
 
 from __future__ import annotations
@@ -25,24 +24,28 @@ from marrakech_env.state import States
 from ..value import ONE_TURN, ValueAgent
 
 TEMPERATURE: Final = 0.02
-"""Worth (in wins) by which an action has to be better to be wished for e times as much."""
+"""Difference in q, in shares of the win, that makes an action e times as probable."""
 
 
 class Teacher:
-    """Tells what it would have done, and trains the policy towards it."""
+    """Trains a policy towards the decisions of an agent.
+
+    Attributes:
+        agent: The agent.
+    """
 
     def __init__(self, spec: str, num_players: int, seed: int) -> None:
-        """Loads the agent; `value` looks one turn ahead only, for speed.
+        """Load the agent. For speed, `value` looks one turn ahead only.
 
         Args:
             spec: A name, a path or `module:attr`.
-            num_players: Of the games.
-            seed: Of the teacher's own draws and of the order in which its choices are learned.
+            num_players: Number of players in the games.
+            seed: Seed of the agent's draws and of the order of learning.
 
         Raises:
-            ValueError: No such agent, or one for another number of players.
+            ValueError: The agent is unknown, or for another number of players.
         """
-        self._agent: Any = (
+        self.agent: Any = (
             ValueAgent(effort=ONE_TURN) if spec == "value" else load_agent(spec, num_players)
         )
         self._seed = seed
@@ -51,21 +54,21 @@ class Teacher:
     def teach(
         self, model: MaskablePPO, states: list[States], epochs: int, batch_size: int
     ) -> float:
-        """Makes the actions that the teacher wishes for in the last rollout more probable.
+        """Train the policy towards the teacher in the positions of the last rollout.
 
         Args:
-            model: Whose rollout buffer holds what it has just learned from.
-            states: T times STATE (B,), in which it decided.
-            epochs: Times that each decision is learned from.
-            batch_size: Decisions in one step.
+            model: The learner; its rollout buffer holds the observations of the positions.
+            states: The positions: T times STATE (B,).
+            epochs: Times that each position is learned from.
+            batch_size: Positions in one step.
 
         Returns:
-            The mean of the losses, the cross entropies of policy and wishes.
+            The mean of the losses, the cross entropies of policy and targets.
         """
         rng = np.random.default_rng([self._seed, model.num_timesteps])
         # The buffer lists all steps of game 0 first, then those of game 1 and so on.
         flat = np.ascontiguousarray(np.stack(states, axis=1)).reshape(-1)
-        wishes = torch.as_tensor(self._wishes(flat, rng))
+        targets = torch.as_tensor(self.targets(flat, rng))
         buffer: Any = model.rollout_buffer
         observations = torch.as_tensor(buffer.observations)
         policy, masks = model.policy, buffer.action_masks
@@ -76,7 +79,7 @@ class Teacher:
             for rows in np.array_split(rng.permutation(len(flat)), parts):
                 masked: Any = policy.get_distribution(observations[rows], masks[rows])
                 logits = masked.distribution.logits  # normalised: logarithms of probabilities
-                loss = -(wishes[rows] * logits).sum(1).mean()
+                loss = -(targets[rows] * logits).sum(1).mean()
                 optimizer.zero_grad()
                 loss.backward()
                 optimizer.step()
@@ -84,9 +87,9 @@ class Teacher:
         return float(np.mean(losses))
 
     def _optimizer_of(self, policy: Any) -> torch.optim.Adam:
-        """An Adam beside that of the policy, with its step size.
+        """Return the teacher's Adam, with the step size of the policy's own.
 
-        The moments of one would not fit the gradients of the other, which are far noisier.
+        The two have separate moments, because the gradients of the policy are far noisier.
         """
         if self._optimizer is None:
             self._optimizer = torch.optim.Adam(policy.parameters(), fused=True)
@@ -94,13 +97,13 @@ class Teacher:
             group["lr"] = policy.optimizer.param_groups[0]["lr"]
         return self._optimizer
 
-    def _wishes(self, states: States, rng: np.random.Generator) -> NDArray[np.float32]:
-        """How probable the teacher wants each action to be: (N, A)."""
-        wishes = np.zeros((len(states), NUM_ACTIONS), np.float32)
-        if hasattr(self._agent, "action_values"):
-            worths = self._agent.action_values(states)
-            np.exp((worths - worths.max(1, keepdims=True)) / TEMPERATURE, out=wishes)
-            wishes /= wishes.sum(1, keepdims=True)
+    def targets(self, states: States, rng: np.random.Generator) -> NDArray[np.float32]:
+        """Return the probability of each action that the policy is trained towards: (N, A)."""
+        targets = np.zeros((len(states), NUM_ACTIONS), np.float32)
+        if hasattr(self.agent, "action_values"):
+            values = self.agent.action_values(states)
+            np.exp((values - values.max(1, keepdims=True)) / TEMPERATURE, out=targets)
+            targets /= targets.sum(1, keepdims=True)
         else:
-            wishes[np.arange(len(states)), self._agent.act(states, rng)] = 1
-        return wishes
+            targets[np.arange(len(states)), self.agent.act(states, rng)] = 1
+        return targets

@@ -1,10 +1,10 @@
 """Trains a value network by temporal differences in self-play.
 
 Each round plays some games with the averaged weights, part of them against greedy or expectimax,
-and learns from their rows: the target is the exact expectation after the next turn, corrected by
-lambda times what came out later. Later, siblings of the rows teach it to tell placements apart, by
-targets that no luck of the die is in. A run is fixed by its seed and the number of games, whatever
-the clock says and however many threads play.
+and learns from their rows. The target of a row is the exact expectation after the next turn,
+corrected by lambda times what came out later. From `Settings.first_sibling` on, siblings of the
+rows join: their targets contain no luck of the die, and they teach the network to tell placements
+apart. The seed and the number of games fix a run, whatever the number of threads.
 """
 
 from __future__ import annotations
@@ -40,21 +40,21 @@ class Settings:
         games: Games that the schedules of step size and lambda stretch over.
         games_a_round: Games between two updates of the weights that play.
         rows_a_step: Rows of one step of Adam.
-        uses: How often each row is learned from.
+        uses: Times that each row is learned from.
         learning_rate: Step size at the start.
         last_learning_rate: Step size at the end, reached along a half cosine.
-        first_lam: Lambda of the first round, where no value means anything yet.
-        lam_halves: Games after which that has fallen to a half; it does not fall below `lam`.
-        lam: Lambda once it has fallen.
-        last_lam: Lambda at the end, reached linearly.
+        first_lam: Lambda of the first round, while the values mean nothing yet.
+        lam_halves: Games in which lambda halves; it does not fall below `lam` at the start.
+        lam: Lowest lambda at the start of the training.
+        last_lam: Lowest lambda at the end, reached linearly.
         siblings: Chance that all placements of a turn become rows, see `self_play`.
-        first_sibling: When that begins, as a part of the schedules: before, values mean too little.
+        first_sibling: Part of the training after which siblings begin.
         epsilon: Chance of a random steering, and of a random placement.
         guests: Chance of a game with the network in one seat and greedy or expectimax in the
-            others, see `rivals`.
-        margin_weight: What a dirham of margin is worth beside a win.
+            others, see `fixed_opponents`.
+        margin_weight: Value of a dirham of margin, in shares of the win.
         margin_loss: Weight of the margin's error in the loss.
-        averaging: Steps that the averaged weights look back over.
+        averaging: Steps in the running average of the weights.
         workers: Threads that play.
     """
 
@@ -78,10 +78,10 @@ class Settings:
     workers: int = 2
 
     def __post_init__(self) -> None:
-        """Checks what would otherwise only show later.
+        """Check the numbers.
 
         Raises:
-            ValueError: A whole number below 1, or a chance outside 0..1.
+            ValueError: A whole number is below 1, or a chance is outside 0..1.
         """
         for name in ("epsilon", "guests", "siblings", "first_sibling"):
             if not 0 <= getattr(self, name) <= 1:
@@ -96,9 +96,9 @@ class TDTrainer:
 
     Attributes:
         rule_set: The rules of the games.
-        settings: How it is trained.
+        settings: How the network is trained.
         num_games: Games learned from so far.
-        seconds: Time spent on that.
+        seconds: Time of all rounds so far.
     """
 
     def __init__(
@@ -108,7 +108,7 @@ class TDTrainer:
         seed: int = 0,
         settings: Settings | None = None,
     ) -> None:
-        """Starts with small random weights.
+        """Start with small random weights.
 
         Raises:
             ValueError: Bad rules or number of players.
@@ -138,11 +138,10 @@ class TDTrainer:
         return {n: torch.from_numpy(a).requires_grad_() for n, a in arrays.items()}
 
     def _centre(self, inputs: NDArray[np.float32]) -> None:
-        """Shifts and scales the hidden units so that each bends in the midst of what it sees.
+        """Shift and scale the hidden units so that each is active for about half of the inputs.
 
-        Most inputs are never negative: with plain random weights a third of the units would never
-        be active and as many always. The untrained network does not use them yet, so that this
-        changes no value.
+        Most inputs are never negative, so with plain random weights a third of the units would
+        never be active and a third always. No value changes, because the second layer is zero.
         """
         with torch.no_grad():
             first, bias = self._parameters["first"], self._parameters["bias"]
@@ -155,18 +154,18 @@ class TDTrainer:
 
     @property
     def done(self) -> float:
-        """The part of the schedules that is behind, 0..1."""
+        """The part of the schedules that is done, 0..1."""
         return min(1.0, self.num_games / self.settings.games)
 
     @one_thread()
     def round(self, done: float | None = None) -> dict[str, float]:
-        """Plays one round of games and learns from them.
+        """Play one round of games and learn from them.
 
         Args:
-            done: Where the schedules stand, 0..1; None: as the number of games says.
+            done: The part of the schedules that is done, 0..1; `self.done` where None.
 
         Returns:
-            What happened: `games`, `rows`, `loss_margin`, `loss_win`.
+            Figures of the round: `games` (all so far), `rows`, `loss_margin`, `loss_win`.
         """
         started = time.monotonic()
         done = self.done if done is None else done
@@ -193,7 +192,7 @@ class TDTrainer:
         }
 
     def _play(self, siblings: float) -> Games:
-        """A round of games, the same however many workers play them."""
+        """Play a round of games; the number of workers does not change them."""
         settings = self.settings
         self._write_net()
         parts_of_round = np.array_split(np.arange(settings.games_a_round), settings.workers)
@@ -217,7 +216,7 @@ class TDTrainer:
             player.evaluator["net"] = self._net
 
     def _learn(self, games: Games, lam: float) -> tuple[float, float]:
-        """Steps of Adam over the rows in random order; returns the mean losses."""
+        """Take steps of Adam over the rows in random order; return the mean losses."""
         settings = self.settings
         inputs = torch.from_numpy(games.inputs)
         taken = torch.from_numpy(games.seats >= 0)
@@ -243,7 +242,7 @@ class TDTrainer:
         return float(margin_loss), float(win_loss)
 
     def _losses(self, inputs: Tensor, taken: Tensor, targets: Tensor) -> tuple[Tensor, Tensor]:
-        """Mean squared error of the margins in units, and cross entropy of the wins."""
+        """Return the mean squared error of the margins, in units, and the wins' cross entropy."""
         sums = inputs @ self._parameters["first"] + self._parameters["bias"]
         out = sums[:, NUM_HIDDEN:] + sums[:, :NUM_HIDDEN].relu() @ self._parameters["second"]
         lead = inputs[:, LEAD_INPUT : LEAD_INPUT + MAX_PLAYERS] * (LEAD_UNIT / MARGIN_UNIT)
@@ -255,14 +254,14 @@ class TDTrainer:
         return margin, -(win * logits.log_softmax(1)).sum(1).mean()
 
     def _average(self) -> None:
-        """Moves the averaged weights; early ones are forgotten sooner."""
+        """Move the averaged weights; the average is shorter at the start."""
         self.num_steps += 1
         share = 1 / min(self.settings.averaging, 1 + 0.2 * self.num_steps)
         for name, parameter in self._parameters.items():
             self._averages[name].lerp_(parameter.detach(), share)
 
     def model(self) -> ValueModel:
-        """The averaged weights of now, as a model."""
+        """Return the present averaged weights as a model."""
         head = ValueHead(
             num_players=self.rule_set.num_players,
             rules=str(self.rule_set),
@@ -271,17 +270,17 @@ class TDTrainer:
             minutes=round(self.seconds / 60, 1),
             machine=f"{platform.system()} {platform.machine()}, {self.settings.workers} threads",
             margin_weight=self.settings.margin_weight,
-            trained_by="marrakech_agents.td",
+            trained_by="marrakech_agents.training.temporal_difference",
         )
         weights = {name: average.numpy() for name, average in self._averages.items()}
         return ValueModel.from_weights(head, weights)
 
     def agent(self, effort: Effort | None = None) -> ValueAgent:
-        """The agent of now, with the usual search or as much as is wanted."""
+        """Return the present agent; None stands for its usual search."""
         return ValueAgent(self.model(), effort=effort)
 
     def save(self, folder: str | os.PathLike[str], name: str = "model") -> None:
-        """Writes the model of now, see `value.save`.
+        """Write the present model into an existing folder.
 
         Raises:
             OSError: The folder cannot be written.
@@ -289,7 +288,7 @@ class TDTrainer:
         save(folder, self.model(), name)
 
     def state(self) -> dict[str, Any]:
-        """A copy of everything that `restore` needs: tensors and plain values."""
+        """Copy what `restore` needs: tensors and plain values."""
         return {
             "parameters": {name: p.detach().clone() for name, p in self._parameters.items()},
             "averages": {name: average.clone() for name, average in self._averages.items()},
@@ -301,7 +300,7 @@ class TDTrainer:
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Goes back to a `state` of a trainer with the same arguments."""
+        """Go back to a state of a trainer with the same arguments."""
         with torch.no_grad():
             for name in WEIGHT_NAMES:
                 self._parameters[name].copy_(state["parameters"][name])

@@ -22,17 +22,18 @@ class TensorBoardLog(KVWriter):
     """
 
     def __init__(self, folder: Path, step: int, complain: Callable[[str], None]) -> None:
-        """Continue the log at a step.
+        """Continue the log at a step; TensorBoard drops the rounds after it.
 
         Args:
-            folder: The folder of the event files. It is made with the first round.
-            step: What the run has learned from so far. TensorBoard drops the rounds after it.
+            folder: The folder of the event files.
+            step: What the run has learned from so far.
             complain: Called with the reason why a round cannot be written.
         """
         self._folder = folder
         self._complain = complain
         self._last_step = step
         self._writer: SummaryWriter | None = None
+        self.write({}, {}, step)
 
     def write(
         self, key_values: Mapping[str, Any], key_excluded: Mapping[str, Any], step: int = 0
