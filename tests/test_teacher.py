@@ -56,7 +56,7 @@ def test_a_teacher_that_knows_what_actions_are_worth_wishes_for_all_good_ones():
     assert not wishes[~action_mask(states)].any()
     for row, state in zip(wishes, states, strict=True):
         best, second = ValueAgent(effort=ONE_TURN).analyse(state)[:2]
-        ratio = np.exp((best.worth - second.worth) / TEMPERATURE)
+        ratio = np.exp((best.q - second.q) / TEMPERATURE)
         assert row[best.action] == pytest.approx(ratio * row[second.action], rel=1e-4)
     choices = Teacher("greedy", 2, 0)._wishes(states, rng)
     assert (choices.argmax(1) == load_agent("greedy").act(states, rng)).all()
