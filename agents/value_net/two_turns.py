@@ -37,8 +37,8 @@ EFFORT: Final = np.dtype(
     ],
     align=True,
 )
-"""How many placements and steerings at most are looked at again, and how far their q may lie below the
-best one."""
+"""How many placements and steerings at most are looked at again, and how far their q may lie
+below the best one."""
 _LOWEST: Final = -1e9  # below every q, above the -inf of what is not legal
 
 
