@@ -13,10 +13,9 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from marrakech_env.actions import NUM_ACTIONS
-from marrakech_env.state import State, States, as_states, one_state
+from marrakech_env.state import States
 
-from .common.action_values import ActionValue, checked_count, checked_number, ranked
+from .common.action_values import checked_count, checked_number, empty_table
 from .common.endgame import solve_late
 from .value import ValueAgent
 from .value_net.model import ValueModel
@@ -32,7 +31,7 @@ SOLVED_TURNS: Final = 3
 
 
 class ChampionAgent(ValueAgent):
-    """Plays the action of the highest worth after its playouts, or draws at a temperature above 0.
+    """Plays the action of the highest q after its playouts, or draws at a temperature above 0.
 
     Attributes:
         version: As for `ValueAgent`.
@@ -65,21 +64,12 @@ class ChampionAgent(ValueAgent):
         self._playouts = checked_count("playouts", playouts)
         self._exploration = checked_number("exploration", exploration, MAX_EXPLORATION)
 
-    def analyse(self, state: State) -> list[ActionValue]:
-        """The legal actions of one unfinished game with their worth, the best first.
-
-        Raises:
-            ValueError: Not one state, or no model for its number of players.
-        """
-        return ranked(self.action_values(one_state(state).reshape(1))[0])
-
-    def action_values(self, states: States) -> NDArray[np.float64]:
-        """As `ValueAgent.action_values`."""
-        states = as_states(states)
-        values = np.full((len(states), NUM_ACTIONS), -np.inf)
+    def _judge(self, states: States) -> NDArray[np.float64]:
+        """As `ValueAgent._judge`: q and visits of the tree, exact values where it solves."""
+        table = empty_table(len(states))
         if len(states):
             evaluator = self._evaluator_for(int(states["num_players"][0]))
             tree = new_tree(self._playouts, self._exploration, evaluator)
-            early = solve_late(states, values, SOLVED_TURNS)
-            search(states, early, self._playouts, tree, values)
-        return values
+            early = solve_late(states, table, SOLVED_TURNS)
+            search(states, early, self._playouts, tree, table)
+        return table

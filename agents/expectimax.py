@@ -41,7 +41,7 @@ class ExpectimaxAgent:
         Args:
             weights: A file as `python -m marrakech_agents.fit` writes it; None for the shipped one.
             temperature: 0 plays the best action; above, actions are drawn with a chance that
-                falls by the factor e for each `temperature` of worth that they lose (0.05 is
+                falls by the factor e for each `temperature` of q that they lose (0.05 is
                 noticeably weaker).
 
         Raises:
@@ -107,7 +107,7 @@ class ExpectimaxAgent:
         return shares, margins
 
     def analyse(self, state: State) -> list[ActionValue]:
-        """The legal actions of one unfinished game with their worth, the best first.
+        """The legal actions of one unfinished game with their q, the best first.
 
         Raises:
             ValueError: Not one state, or one without weights.

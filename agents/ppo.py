@@ -71,7 +71,7 @@ class PPOAgent:
     def analyse(self, state: State) -> list[ActionValue]:
         """The legal actions of one unfinished game, the best first.
 
-        Their worth is the natural logarithm of the probability that the network gives them.
+        Their q is the natural logarithm of the probability that the network gives them.
 
         Raises:
             ValueError: Not one state, or no model for its number of players.

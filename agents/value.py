@@ -3,8 +3,7 @@
 When steering it looks at all three steerings, all rolls and all placements after them, when laying
 at all placements, and takes what leads to the best position on average. Where several actions are
 close, they are judged after the next player's turn too; the last two turns of a game are solved
-(`endings`). The worth of a position is the win chance plus a little for the margin, as the network
-was trained by self-play (`td`).
+(`common.endgame`). The q of a position is the win chance plus a little for the margin.
 
 A model is made for one number of players (`models` has its files). Playing needs NumPy and Numba
 alone.
@@ -22,21 +21,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marrakech_env import rewards
-from marrakech_env.actions import NUM_ACTIONS
 from marrakech_env.rewards import MARGIN_UNIT
 from marrakech_env.rules import scores, winner_shares
-from marrakech_env.state import OVER, State, States, as_states, one_state
+from marrakech_env.state import State, States, as_states, one_state
 
 from .common import model_files as models
 from .common.action_values import (
     ActionValue,
-    best_first,
     checked_count,
     checked_number,
     checked_temperature,
     choose_actions,
+    empty_table,
+    ranked,
 )
-from .common.endgame import is_late, solved_actions
+from .common.endgame import solve_late
 from .value_net.model import KIND, ValueHead, ValueModel, load_model, save
 from .value_net.one_turn import new_evaluator, new_workspaces, value_seats
 from .value_net.two_turns import EFFORT, value_actions
@@ -51,7 +50,7 @@ class Effort:
     Attributes:
         placements: How many placements at most are judged after the next player's turn too; with
             1 none is.
-        placement_gap: How much less worth than the best one such a placement may have.
+        placement_gap: How much less q than the best one such a placement may have.
         steerings: The same for steerings.
         steering_gap: The same for steerings; `math.inf` is no limit.
     """
@@ -84,7 +83,7 @@ USUAL: Final = {
 
 
 class ValueAgent:
-    """Plays the action of the greatest worth, or draws one at a temperature above 0.
+    """Plays the action of the highest q, or draws one at a temperature above 0.
 
     Attributes:
         temperature: How much it deviates from the best action, see the argument.
@@ -109,7 +108,7 @@ class ValueAgent:
             model: The network, for one number of players; None for the shipped ones, of which each
                 game gets that for its number of players.
             temperature: 0 plays the best action; above, actions are drawn with a chance that
-                falls by the factor e for each `temperature` of worth that they lose (0.05 is
+                falls by the factor e for each `temperature` of q that they lose (0.05 is
                 noticeably weaker).
             name: Display name.
             effort: How much of the second turn is searched; None for the `USUAL` amount.
@@ -141,13 +140,13 @@ class ValueAgent:
         return choose_actions(self.action_values(as_states(states)), self.temperature, rng)
 
     def action_values(self, states: States) -> NDArray[np.float64]:
-        """What every action is worth to the player to move.
+        """Return the q of every action for the player to move.
 
         Args:
             states: STATE (B,), with one number of players.
 
         Returns:
-            float64 (B, A), about shares of the win, -inf where the action is not legal.
+            float64 (B, A), in shares of the win, -inf where the action is not legal.
 
         Raises:
             ValueError: There is no model for that number of players.
@@ -155,14 +154,12 @@ class ValueAgent:
         return np.ascontiguousarray(self._judge(as_states(states))[:, :, 0])
 
     def analyse(self, state: State) -> list[ActionValue]:
-        """What each legal action of a state is worth, the best first.
+        """List the legal actions of a state with what they bring, the best first.
 
         Raises:
             ValueError: Not one state, or no model for its number of players.
         """
-        (values,) = self._judge(one_state(state).reshape(1))
-        rows = (ActionValue(a, *map(float, values[a])) for a in range(NUM_ACTIONS))
-        return best_first(row for row in rows if row.worth > -np.inf)
+        return ranked(self._judge(one_state(state).reshape(1))[0])
 
     def evaluate(self, states: States) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
         """What every seat can expect of a game: float64 (B, P), share of the win and margin.
@@ -187,20 +184,14 @@ class ValueAgent:
         return models.for_players(self._evaluators, players, self.name)
 
     def _judge(self, states: States) -> NDArray[np.float64]:
-        """Worth, margin and win of every action: (B, A, 3), worth -inf where it is not legal."""
-        values = np.zeros((len(states), NUM_ACTIONS, 3))
-        values[:, :, 0] = -np.inf
-        if not len(states):
-            return values
-        players = int(states["num_players"][0])
-        evaluator, effort = self._evaluator_for(players), self._efforts[players]
-        late = is_late(states)  # finished games too
-        early = np.flatnonzero(~late)
-        value_actions(states, early, new_workspaces(), evaluator, effort, values)
-        for i in np.flatnonzero(late & (states["phase"] != OVER)):
-            legal, solved = solved_actions(states[i])
-            values[i, legal] = solved
-        return values
+        """Fill the table of `action_values.empty_table` for some games: float64 (B, A, 4)."""
+        table = empty_table(len(states))
+        if len(states):
+            players = int(states["num_players"][0])
+            evaluator, effort = self._evaluator_for(players), self._efforts[players]
+            early = solve_late(states, table)
+            value_actions(states, early, new_workspaces(), evaluator, effort, table)
+        return table
 
 
 def load(path: str | os.PathLike[str], temperature: float = 0.0) -> ValueAgent:

@@ -188,7 +188,7 @@ def test_analysis_agrees_with_the_decision():
                 sorted(row.action for row in rows) == np.flatnonzero(batch.action_mask[i]).tolist()
             )
             assert actions[i] == rows[0].action
-            assert rows == sorted(rows, key=lambda row: (-row.worth, row.action))
+            assert rows == sorted(rows, key=lambda row: (-row.q, row.action))
         batch.step(actions)
     assert (batch.states["phase"] != LAY).any()
 
@@ -232,7 +232,7 @@ def test_with_two_players_the_best_two_placements_are_valued_after_the_reply():
             if state["phase"] == LAY:
                 fill_values(state, weights, mind, values)
                 order = np.argsort(-values, kind="stable").tolist()
-                looked = {row.action: row.worth for row in agent.analyse(state)}
+                looked = {row.action: row.q for row in agent.analyse(state)}
                 best, rest = order[:2], [looked[k] for k in order[2:] if k in looked]
                 for placement in best:
                     expected = slow_value_after_reply(state, placement, weights, mind["sheet"])

@@ -152,7 +152,7 @@ def test_the_analysis_tells_probabilities_of_legal_actions_best_first(tmp_path):
             assert (
                 sorted(row.action for row in rows) == np.flatnonzero(batch.action_mask[i]).tolist()
             )
-            assert sum(np.exp(row.worth) for row in rows) == pytest.approx(1)
+            assert sum(np.exp(row.q) for row in rows) == pytest.approx(1)
         batch.step(actions)
 
 

@@ -64,7 +64,7 @@ def test_a_playout_replaces_an_estimate_by_the_value_after_the_next_turn(money):
     )
     for state in picked[[10, 40]]:
         best = one_turn.analyse(state)[0].action
-        found = {row.action: row.worth for row in agent.analyse(state)}
+        found = {row.action: row.q for row in agent.analyse(state)}
         after = state.reshape(1).copy()
         game.step(after[0], best, -1)
         shares, margins = (table[0, state["player"]] for table in one_turn.evaluate(after))
@@ -78,13 +78,13 @@ def test_positions_in_the_tree_are_worth_what_was_tried_there(players):
     playouts, evaluator = 60, new_evaluator(load_model(WEIGHTS / f"value-{players}.json").net)
     picked = states_on_the_way(players, "official", 1, 4, lambda states: states["phase"] == LAY)
     tree = new_tree(playouts, EXPLORATION, evaluator)
-    search(picked[8:9], np.arange(1), playouts, tree, np.zeros((1, 15)))
+    search(picked[8:9], np.arange(1), playouts, tree, np.zeros((1, 15, 4)))
     inner = [node for node in tree.nodes[: playouts + 1] if node["playouts"] > 0]
     assert len(inner) > 10
     assert any((node["visits"] > 0).sum() > 1 for node in inner[1:])
     for node in inner:
         by_action = np.einsum("k,aks->as", node["chance"], node["shares"])
-        best = np.where(node["visits"] > 0, node["worth"], -np.inf).argmax()
+        best = np.where(node["visits"] > 0, node["q"], -np.inf).argmax()
         mean = node["visits"] @ by_action / node["playouts"]
         np.testing.assert_allclose(node["value"], by_action[best] if players == 2 else mean)
         for action, outcome in np.argwhere(node["child"] != NO_NODE):
@@ -104,10 +104,27 @@ def test_moving_everybody_one_seat_on_changes_nothing(name):
             moved[field][0] = state[field][order]
         moved["next_colour"][0, :3] = [0, 1, 2]
         moved["player"] = (state["player"] + 1) % 3
-        rows = {row.action: row.worth for row in QUICK[name].analyse(state)}
-        assert {r.action: r.worth for r in QUICK[name].analyse(moved)} == pytest.approx(
+        rows = {row.action: row.q for row in QUICK[name].analyse(state)}
+        assert {r.action: r.q for r in QUICK[name].analyse(moved)} == pytest.approx(
             rows, abs=2e-3
         )
+
+
+def test_analysis_of_a_tree_counts_its_playouts():
+    agent = ChampionAgent(playouts=20)
+    early = states_on_the_way(2, "official", 1, 4, lambda states: states["phase"] == LAY)[8]
+    rows = agent.analyse(early)
+    assert sum(row.visits for row in rows) == 20
+    tried = [row.q for row in rows if row.visits]
+    assert 0 < len(tried) < len(rows)
+    assert all(row.q <= min(tried) for row in rows if not row.visits)
+    assert {row.margin for row in rows} | {row.win for row in rows} == {None}
+    late = states_on_the_way(2, "official;rugs=6", 1, 4, lambda states: states["rugs"].sum(1) == 2)
+    solution, mover = solve(late[0]), late[0]["player"]
+    rows = {row.action: row for row in agent.analyse(late[0])}
+    assert {row.visits for row in rows.values()} == {None}
+    assert [rows[a].win for a in solution.actions] == solution.shares[:, mover].tolist()
+    assert [rows[a].margin for a in solution.actions] == solution.margins[:, mover].tolist()
 
 
 def test_more_playouts_change_what_actions_are_worth():
@@ -172,7 +189,7 @@ def test_a_temperature_draws_from_the_softmax_of_the_worths(kind):
     rows = agent.analyse(state)
     values = np.zeros((1, 15))
     for row in rows:
-        values[0, row.action] = np.exp((row.worth - rows[0].worth) / 0.05)
+        values[0, row.action] = np.exp((row.q - rows[0].q) / 0.05)
     draws = agent.act(np.repeat(state, 400), np.random.default_rng(1))
     again = agent.act(np.repeat(state, 400), np.random.default_rng(1))
     assert (draws == again).all()
@@ -209,9 +226,9 @@ def test_without_limits_the_second_turn_is_searched_for_legal_actions_alone():
     everything = ValueAgent(effort=Effort(100, np.inf, 100, np.inf))
     batch = Batch(6, 2, seed=2)
     for _ in range(6):
-        worths = everything.action_values(batch.states)
-        np.testing.assert_array_equal(worths > -np.inf, batch.action_mask)
-        batch.step(worths.argmax(1))
+        q = everything.action_values(batch.states)
+        np.testing.assert_array_equal(q > -np.inf, batch.action_mask)
+        batch.step(q.argmax(1))
 
 
 def test_bad_settings_are_refused():

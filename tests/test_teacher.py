@@ -56,7 +56,7 @@ def test_a_teacher_with_action_values_teaches_all_good_actions():
     assert not targets[~action_mask(states)].any()
     for row, state in zip(targets, states, strict=True):
         best, second = ValueAgent(effort=ONE_TURN).analyse(state)[:2]
-        ratio = np.exp((best.worth - second.worth) / TEMPERATURE)
+        ratio = np.exp((best.q - second.q) / TEMPERATURE)
         assert row[best.action] == pytest.approx(ratio * row[second.action], rel=1e-4)
     choices = Teacher("greedy", 2, 0).targets(states, rng)
     assert (choices.argmax(1) == load_agent("greedy").act(states, rng)).all()

@@ -84,7 +84,7 @@ def test_a_placement_is_worth_what_the_position_after_it_is(players):
                 rules.step(after, [row.action], [outcomes[0]])
                 # Which colour is drawn next must not matter, only how likely it is.
                 expected = worth_after_turn(after, mover, laid, draw, model)
-                assert (row.worth, row.margin, row.win) == pytest.approx(expected, abs=2e-3)
+                assert (row.q, row.margin, row.win) == pytest.approx(expected, abs=2e-3)
                 seen += 1
     assert seen > 300
 
@@ -103,12 +103,12 @@ def test_a_steering_is_worth_the_mean_over_the_die_of_the_best_placement(players
                     after = state.reshape(1).copy()
                     rules.step(after, [row.action], [steps])
                     if after["phase"][0] == LAY:
-                        expected += chance * looker.analyse(after)[0].worth
+                        expected += chance * looker.analyse(after)[0].q
                     else:
                         assert after["eliminated"][0, state["player"]]
                         expected -= chance * MARGIN_WEIGHT * MAX_MARGIN
                         eliminations += 1
-                assert row.worth == pytest.approx(expected, abs=2e-3)
+                assert row.q == pytest.approx(expected, abs=2e-3)
     assert eliminations > 0
 
 
@@ -123,7 +123,7 @@ def test_a_late_steering_is_worth_the_position_that_it_leads_to():
             after = state.reshape(1).copy()
             rules.step(after, [row.action], [-1])
             expected = worth_after_turn(after, int(state["player"]), -1, 1.0, model)
-            assert row.worth == pytest.approx(expected[0], abs=2e-3)
+            assert row.q == pytest.approx(expected[0], abs=2e-3)
 
 
 def test_where_the_mover_steers_last_a_placement_is_worth_its_best_steering():
@@ -135,7 +135,7 @@ def test_where_the_mover_steers_last_a_placement_is_worth_its_best_steering():
             after = state.reshape(1).copy()
             rules.step(after, [row.action], [-1])
             if after["phase"][0] == STEER:
-                assert row.worth == pytest.approx(looker.analyse(after)[0].worth, abs=2e-3)
+                assert row.q == pytest.approx(looker.analyse(after)[0].q, abs=2e-3)
                 compared += 1
     assert compared > 20
 
@@ -175,11 +175,11 @@ def test_turned_and_mirrored_positions_are_worth_the_same(players):
     for number, text in enumerate(RULES):
         for state in unfinished(text, players, 20 + number)[::40]:
             position = notation.format_position(state)
-            rows = {row.action: row.worth for row in looker.analyse(state)}
+            rows = {row.action: row.q for row in looker.analyse(state)}
             turned = looker.analyse(notation.parse_position(half_turned(position)))
-            assert {row.action: row.worth for row in turned} == pytest.approx(rows, abs=2e-3)
+            assert {row.action: row.q for row in turned} == pytest.approx(rows, abs=2e-3)
             flipped = looker.analyse(notation.parse_position(mirrored(position)))
-            assert {MIRRORED_ACTIONS[row.action]: row.worth for row in flipped} == pytest.approx(
+            assert {MIRRORED_ACTIONS[row.action]: row.q for row in flipped} == pytest.approx(
                 rows, abs=2e-3
             )
 
@@ -193,8 +193,8 @@ def test_renaming_the_two_colours_of_a_player_changes_nothing():
         renamed["rugs"] = state["rugs"][swap]
         if state["next_colour"][0] >= 0:
             renamed["next_colour"][0, 0] = 1 - state["next_colour"][0]
-        rows = {row.action: row.worth for row in looker.analyse(state)}
-        assert {r.action: r.worth for r in looker.analyse(renamed)} == pytest.approx(rows, abs=2e-3)
+        rows = {row.action: row.q for row in looker.analyse(state)}
+        assert {r.action: r.q for r in looker.analyse(renamed)} == pytest.approx(rows, abs=2e-3)
 
 
 def test_moving_everybody_one_seat_on_changes_nothing():
@@ -206,8 +206,8 @@ def test_moving_everybody_one_seat_on_changes_nothing():
             moved[name][0] = state[name][order]
         moved["next_colour"][0, :3] = [0, 1, 2]
         moved["player"] = (state["player"] + 1) % 3
-        rows = {row.action: row.worth for row in looker.analyse(state)}
-        assert {r.action: r.worth for r in looker.analyse(moved)} == pytest.approx(rows, abs=2e-3)
+        rows = {row.action: row.q for row in looker.analyse(state)}
+        assert {r.action: r.q for r in looker.analyse(moved)} == pytest.approx(rows, abs=2e-3)
 
 
 def win_after_reply(state, action, model):
@@ -256,12 +256,12 @@ def test_actions_that_are_far_behind_keep_their_distance():
         best = after[0].action
         changed += best != before[0].action
         assert best in (before[0].action, before[1].action)
-        shift = after[0].worth - next(row.worth for row in before if row.action == best)
-        expected = {row.action: row.worth + shift for row in before[2:]}
-        found = {row.action: row.worth for row in after if row.action in expected}
+        shift = after[0].q - next(row.q for row in before if row.action == best)
+        expected = {row.action: row.q + shift for row in before[2:]}
+        found = {row.action: row.q for row in after if row.action in expected}
         assert found == pytest.approx(expected)
         for row in after:
-            assert row.worth == pytest.approx(row.win + MARGIN_WEIGHT * row.margin, abs=1e-5)
+            assert row.q == pytest.approx(row.win + MARGIN_WEIGHT * row.margin, abs=1e-5)
     assert changed > 0
 
 
@@ -303,7 +303,7 @@ def test_the_best_action_is_played_and_analyse_lists_it_first(effort):
     for state, action in zip(states, actions):
         rows = looker.analyse(state)
         assert rows[0].action == action
-        assert [row.worth for row in rows] == sorted((row.worth for row in rows), reverse=True)
+        assert [row.q for row in rows] == sorted((row.q for row in rows), reverse=True)
         assert {row.action for row in rows} == set(
             np.flatnonzero(rules.action_mask(state.reshape(1))[0])
         )
@@ -314,7 +314,7 @@ def test_temperature_draws_from_the_softmax_of_the_worths():
     state = unfinished("official", 2, 9, LAY)[:1]
     rows = drawing.analyse(state)
     draws = drawing.act(np.repeat(state, 20000), np.random.default_rng(1))
-    chances = np.exp(np.array([row.worth for row in rows]) / 0.1)
+    chances = np.exp(np.array([row.q for row in rows]) / 0.1)
     chances /= chances.sum()
     found = np.array([(draws == row.action).mean() for row in rows])
     np.testing.assert_allclose(found, chances, atol=0.02)
@@ -344,7 +344,7 @@ def test_action_values_are_those_of_the_analysis():
     shipped = value.ValueAgent()
     for state in unfinished("official", 3, 1)[::40]:
         (values,) = shipped.action_values(state.reshape(1))
-        rows = {row.action: row.worth for row in shipped.analyse(state)}
+        rows = {row.action: row.q for row in shipped.analyse(state)}
         assert {a: w for a, w in enumerate(values) if w > -np.inf} == rows
 
 

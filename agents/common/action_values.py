@@ -1,18 +1,18 @@
-"""From what actions are worth to a decision, or to the table that `analyse` returns; settings.
+"""What actions are worth: the rows of `analyse`, the choice among actions, checked settings.
 
-Legend: `B` games, `A` actions.
+Legend: `B` games, `A` = 15 actions; *q* of an action: its value in shares of the win.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
+from marrakech_env.actions import NUM_ACTIONS
 from marrakech_env.spec import whole_number
 
 MAX_TEMPERATURE: Final = 1e6
@@ -21,41 +21,52 @@ MAX_TEMPERATURE: Final = 1e6
 
 @dataclass(frozen=True, slots=True)
 class ActionValue:
-    """What a legal action is worth to the player to move.
+    """What a legal action brings the player to move.
 
     Attributes:
         action: The action.
-        worth: What the agent compares, about a share of the win (`ppo`: a logarithm of
-            probability).
-        margin: Expected final score minus the best among the others, in dirhams, of `value` cut
-            at +-30 unless the position is solved; None where the agent does not estimate it by
-            itself: only `value` does.
-        win: Expected share of the win; None where the agent does not estimate it by itself.
+        q: What the agent compares, in shares of the win (`ppo`: a logarithm of probability).
+        margin: Expected final score minus the best of the other players, in dirhams. `value` cuts
+            it at +-30 unless the position is solved. None where the agent has no estimate.
+        win: Expected share of the win; None where the agent has no estimate.
+        visits: Playouts through the action, 0 where its q was never tried; None without a tree.
     """
 
     action: int
-    worth: float
+    q: float
     margin: float | None = None
     win: float | None = None
+    visits: int | None = None
 
 
-def best_first(rows: Iterable[ActionValue]) -> list[ActionValue]:
-    """The table: by worth, equal ones by action."""
-    return sorted(rows, key=lambda row: (-row.worth, row.action))
+def empty_table(games: int) -> NDArray[np.float64]:
+    """Make a table in which no action is legal: float64 (B, A, 4).
+
+    The columns are q, margin, win and visits; q is -inf where an action is not legal, the others
+    are NaN where they are unknown.
+    """
+    table = np.full((games, NUM_ACTIONS, 4), np.nan)
+    table[:, :, 0] = -np.inf
+    return table
 
 
-def ranked(values: NDArray[np.float64]) -> list[ActionValue]:
-    """The table of one state from the worth of every action.
+def ranked(table: NDArray[np.float64]) -> list[ActionValue]:
+    """List the legal actions of one state, the best first, the lowest first among equals.
 
     Args:
-        values: float64 (A,), -inf where the action is not legal.
+        table: float64 (A,) of q, or (A, 4) as in `empty_table`.
     """
-    legal = np.flatnonzero(values > -np.inf)
-    return best_first(ActionValue(int(action), float(values[action])) for action in legal)
+    rows = []
+    for action, (q, *others) in enumerate(table.reshape(NUM_ACTIONS, -1).tolist()):
+        if q > -math.inf:
+            margin, win, visits = (None if np.isnan(x) else x for x in others or [math.nan] * 3)
+            count = None if visits is None else int(visits)
+            rows.append(ActionValue(action, q, margin, win, count))
+    return sorted(rows, key=lambda row: (-row.q, row.action))
 
 
 def checked_temperature(temperature: float) -> float:
-    """The temperature of an agent.
+    """Check the temperature of an agent.
 
     Raises:
         ValueError: It is no number 0..`MAX_TEMPERATURE`.
@@ -64,7 +75,7 @@ def checked_temperature(temperature: float) -> float:
 
 
 def checked_number(name: str, value: Any, most: float = math.inf) -> float:
-    """A setting of an agent that is a number 0..`most`.
+    """Check a setting of an agent that is a number 0..`most`.
 
     Raises:
         ValueError: It is not; the message names the setting.
@@ -77,7 +88,7 @@ def checked_number(name: str, value: Any, most: float = math.inf) -> float:
 
 
 def checked_count(name: str, value: Any) -> int:
-    """A setting of an agent that is a whole number of at least 1 (and fits into 64 bits).
+    """Check a setting of an agent that is a whole number of at least 1 and fits into 64 bits.
 
     Raises:
         ValueError: It is not; the message names the setting.
@@ -91,12 +102,12 @@ def checked_count(name: str, value: Any) -> int:
 def choose_actions(
     values: NDArray[np.float64], temperature: float, rng: np.random.Generator
 ) -> NDArray[np.int64]:
-    """One action a game.
+    """Choose one action for each game.
 
     Args:
-        values: float64 (B, A), -inf where the action is not legal.
+        values: float64 (B, A), q of the actions, -inf where the action is not legal.
         temperature: 0 takes the best one, the lowest among equals; above, an action's chance
-            falls by the factor e for each `temperature` of worth that it loses.
+            falls by the factor e for each `temperature` of q that it loses.
         rng: Used at a temperature above 0.
 
     Returns:

@@ -1,6 +1,6 @@
 """One full turn of exact lookahead with the value network: steering, die, payment, placement.
 
-Legend: *worth* of a position for a seat = win + margin_weight * margin, see `value_net`. A *walk*
+Legend: *q* of a position for a seat = win + margin_weight * margin, see `value_net`. A *walk*
 is one of the at most 12 headings where a turn's walk can end; walks that end alike are valued once.
 """
 
@@ -26,20 +26,20 @@ from .tables import TABLE, TABLES
 _WALKS = NUM_STEERINGS * NUM_FACES
 TURN: Final = np.dtype(
     [
-        ("worth", np.float64, (NUM_ACTIONS,)),  # by action, for the mover; -inf where not legal
+        ("q", np.float64, (NUM_ACTIONS,)),  # by action, for the mover; -inf where not legal
         ("margin", np.float64, (NUM_ACTIONS,)),
         ("win", np.float64, (NUM_ACTIONS,)),
-        ("best", np.int64),  # the action of the greatest worth
+        ("best", np.int64),  # the action of the highest q
         ("seat_margin", np.float64, (MAX_PLAYERS,)),  # of all seats after the best action
         ("seat_win", np.float64, (MAX_PLAYERS,)),
         ("num_walks", np.int64),
         ("walk", np.int64, (_WALKS,)),  # the headings of the walks
         ("walk_of", np.int64, (NUM_STEERINGS, NUM_FACES)),  # the walk of a steering and roll - 1
         ("walk_placement", np.int64, (_WALKS,)),  # the best placement there, -1 without one
-        ("walk_worth", np.float64, (_WALKS,)),  # for the mover
+        ("walk_q", np.float64, (_WALKS,)),  # for the mover
         ("walk_margin", np.float64, (_WALKS, MAX_PLAYERS)),  # by seat
         ("walk_win", np.float64, (_WALKS, MAX_PLAYERS)),
-        ("rug_worth", np.float64, (NUM_PLACEMENTS,)),  # for the mover, -inf where not legal
+        ("rug_q", np.float64, (NUM_PLACEMENTS,)),  # for the mover, -inf where not legal
         ("rug_margin", np.float64, (NUM_PLACEMENTS, MAX_PLAYERS)),  # by seat
         ("rug_win", np.float64, (NUM_PLACEMENTS, MAX_PLAYERS)),
         ("is_deep", np.int8, (NUM_ACTIONS,)),  # whether `deep` holds the action, see `value_deep`
@@ -79,7 +79,7 @@ def look_ahead(state: Record, workspace: Record, evaluator: Record) -> None:
     """
     turn = workspace.turn
     for action in range(NUM_ACTIONS):
-        turn.worth[action] = -np.inf
+        turn.q[action] = -np.inf
         turn.margin[action] = 0
         turn.win[action] = 0
     turn.num_walks = 0
@@ -121,18 +121,18 @@ def _value_walks(state: Record, workspace: Record, evaluator: Record) -> None:
     for steering in range(NUM_STEERINGS):
         if state.phase == WALK and steering != 1:
             continue
-        worth, margin, win = 0.0, 0.0, 0.0
+        q, margin, win = 0.0, 0.0, 0.0
         for steps in range(1, NUM_FACES + 1):
             walk = _value_walk(state, steering, steps, workspace, evaluator)
             turn.walk_of[steering, steps - 1] = walk
             chance = DIE_PROBABILITY[steps]
-            worth += chance * turn.walk_worth[walk]
+            q += chance * turn.walk_q[walk]
             margin += chance * turn.walk_margin[walk, mover]
             win += chance * turn.walk_win[walk, mover]
-        turn.worth[steering] = worth
+        turn.q[steering] = q
         turn.margin[steering] = margin
         turn.win[steering] = win
-        if turn.best < 0 or worth > turn.worth[turn.best]:
+        if turn.best < 0 or q > turn.q[turn.best]:
             turn.best = steering
     for seat in range(MAX_PLAYERS):
         turn.seat_margin[seat] = 0
@@ -197,8 +197,8 @@ def _value_placements(state: Record, walk: Int, workspace: Record, evaluator: Re
     heading = 4 * np.int64(state.assam) + state.facing
     late = (state.flags & STEER_AT_END) != 0
     for placement in range(NUM_PLACEMENTS):
-        turn.rug_worth[placement] = -np.inf
-    turn.walk_worth[walk] = -np.inf
+        turn.rug_q[placement] = -np.inf
+    turn.walk_q[walk] = -np.inf
     turn.walk_placement[walk] = -1
     for steering in range(NUM_STEERINGS if late else 1):
         turned: Int = heading
@@ -213,12 +213,12 @@ def _value_placements(state: Record, walk: Int, workspace: Record, evaluator: Re
             second = np.int64(SECOND_CELL[heading, placement])
             lay(work, tables, first, second)
             evaluate(work, tables, net, sums, first, second)
-            worth = np.float64(sums.win[0] + net.margin_weight * sums.margin[0])
-            if worth > turn.rug_worth[placement]:
-                turn.rug_worth[placement] = worth
+            q = np.float64(sums.win[0] + net.margin_weight * sums.margin[0])
+            if q > turn.rug_q[placement]:
+                turn.rug_q[placement] = q
                 _write_seats(work, sums, turn.rug_margin[placement], turn.rug_win[placement])
-            if worth > turn.walk_worth[walk]:
-                turn.walk_worth[walk] = worth
+            if q > turn.walk_q[walk]:
+                turn.walk_q[walk] = q
                 turn.walk_placement[walk] = placement
     best = turn.walk_placement[walk]
     for seat in range(MAX_PLAYERS):
@@ -249,7 +249,7 @@ def _value_without_rug(state: Record, walk: Int, workspace: Record, evaluator: R
     work, sums = workspace.other_work, workspace.sums
     value_between(after, mover, -1, np.float32(1), work, workspace, evaluator)
     _write_seats(work, sums, turn.walk_margin[walk], turn.walk_win[walk])
-    turn.walk_worth[walk] = (
+    turn.walk_q[walk] = (
         turn.walk_win[walk, mover] + evaluator.net.margin_weight * turn.walk_margin[walk, mover]
     )
 
@@ -299,8 +299,8 @@ def _value_lay_phase(state: Record, workspace: Record, evaluator: Record) -> Non
     _value_placements(state, 0, workspace, evaluator)
     for placement in range(NUM_PLACEMENTS):
         action = placement + FIRST_PLACEMENT
-        turn.worth[action] = turn.rug_worth[placement]
-        if turn.worth[action] > -np.inf:
+        turn.q[action] = turn.rug_q[placement]
+        if turn.q[action] > -np.inf:
             turn.margin[action] = turn.rug_margin[placement, mover]
             turn.win[action] = turn.rug_win[placement, mover]
     turn.best = turn.walk_placement[0] + FIRST_PLACEMENT
@@ -323,8 +323,8 @@ def _value_late_steering(state: Record, workspace: Record, evaluator: Record) ->
         margin, win = turn.walk_margin[steering, mover], turn.walk_win[steering, mover]
         turn.margin[steering] = margin
         turn.win[steering] = win
-        turn.worth[steering] = win + evaluator.net.margin_weight * margin
-        if turn.worth[steering] > turn.worth[turn.best]:
+        turn.q[steering] = win + evaluator.net.margin_weight * margin
+        if turn.q[steering] > turn.q[turn.best]:
             turn.best = steering
     for seat in range(MAX_PLAYERS):
         turn.seat_margin[seat] = turn.walk_margin[turn.best, seat]

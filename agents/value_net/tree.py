@@ -43,7 +43,7 @@ NODE: Final = np.dtype(
         ("playouts", np.int64),  # playouts through the node
         ("chance", np.float64, (NUM_FACES,)),  # probability of each outcome
         ("shares", np.float64, (NUM_ACTIONS, NUM_FACES, MAX_PLAYERS)),  # present estimates
-        ("worth", np.float64, (NUM_ACTIONS,)),  # for the mover, -inf where illegal
+        ("q", np.float64, (NUM_ACTIONS,)),  # for the mover, -inf where illegal
         ("first", np.float64, (NUM_ACTIONS,)),  # the same when the node was new
         ("prior", np.float64, (NUM_ACTIONS,)),  # adds up to 1
         ("value", np.float64, (MAX_PLAYERS,)),  # of the node, for each seat
@@ -82,7 +82,7 @@ def new_tree(playouts: int, exploration: float, evaluators: NDArray[np.void]) ->
     Args:
         playouts: How many for each root at most.
         exploration: How much the upper bound of a likely action that was rarely tried exceeds its
-            worth.
+            q.
         evaluators: EVALUATOR (1,).
     """
     size = _MOST_NEW * playouts + 1
@@ -98,17 +98,17 @@ def new_tree(playouts: int, exploration: float, evaluators: NDArray[np.void]) ->
 
 @kernel
 def search(
-    roots: States, chosen: NDArray[np.int64], playouts: Int, tree: Tree, values: FloatArray
+    roots: States, chosen: NDArray[np.int64], playouts: Int, tree: Tree, table: FloatArray
 ) -> None:
-    """Writes what every action of the chosen games is worth, -inf for those that are not legal.
+    """Write q and visits of every legal action of the chosen games.
 
     Args:
         roots: STATE (B,), unfinished games.
         chosen: int64 (N,), which games.
         playouts: How many for each game.
         tree: With room for them.
-        values: float64 (B, A), overwritten in the rows of the chosen games. What was never tried
-            is worth no more than anything that was tried.
+        table: float64 (B, A, 4) of `action_values.empty_table`. An action that was never tried
+            gets no higher q than any that was.
     """
     for i in chosen:
         tree.states[0] = roots[i]
@@ -116,7 +116,7 @@ def search(
         count: Int = 1
         for _ in range(playouts):
             count = _play_out(count, tree)
-        _write_worths(tree.nodes[0], values[i])
+        _write_table(tree.nodes[0], table[i])
 
 
 @kernel
@@ -158,16 +158,17 @@ def _play_out(count: Int, tree: Tree) -> Int:
 
 
 @kernel
-def _write_worths(root: Record, values: FloatArray) -> None:
-    """Writes what the actions of the root are worth."""
+def _write_table(root: Record, table: FloatArray) -> None:
+    """Write q and visits of the actions of the root."""
     shift, lowest = _shift(root), np.inf
     for action in range(NUM_ACTIONS):
         if root.visits[action] > 0:
-            lowest = min(lowest, root.worth[action])
+            lowest = min(lowest, root.q[action])
     for action in range(NUM_ACTIONS):
-        values[action] = root.worth[action]
+        table[action, 0] = root.q[action]
+        table[action, 3] = root.visits[action]
         if root.visits[action] == 0:
-            values[action] = min(root.worth[action] + shift, lowest)
+            table[action, 0] = min(root.q[action] + shift, lowest)
 
 
 @kernel
@@ -193,8 +194,8 @@ def _open(at: Int, tree: Tree) -> None:
     node.child[:] = NO_NODE
     node.chance[:] = 0.0
     node.chance[0] = 1.0
-    node.worth[:] = turn.worth
-    node.first[:] = turn.worth
+    node.q[:] = turn.q
+    node.first[:] = turn.q
     if state.phase == LAY:
         lower, upper = game.next_colour_weights(state)
         if lower + upper > 0:
@@ -213,11 +214,11 @@ def _open(at: Int, tree: Tree) -> None:
         for k in range(NUM_FACES):
             node.chance[k] = DIE_PROBABILITY[k + 1]
         for steering in range(NUM_STEERINGS):
-            if turn.worth[steering] > -np.inf:
+            if turn.q[steering] > -np.inf:
                 for k in range(NUM_FACES):
                     walk = turn.walk_of[steering, k]
                     _write_walk(turn, walk, margin_weight, node.shares[steering, k])
-    node.prior[:] = np.exp((node.worth - node.worth[turn.best]) / PRIOR_WIDTH)
+    node.prior[:] = np.exp((node.q - node.q[turn.best]) / PRIOR_WIDTH)
     node.prior[:] /= node.prior.sum()
     for seat in range(MAX_PLAYERS):
         node.value[seat] = turn.seat_win[seat] + margin_weight * turn.seat_margin[seat]
@@ -233,11 +234,11 @@ def _write_walk(turn: Record, walk: Int, margin_weight: float, shares: FloatArra
 @kernel
 def _mean(node: Record, action: Int, seat: Int) -> float:
     """What an action is worth to a seat on average over chance."""
-    worth: float = 0.0
+    q: float = 0.0
     for k in range(NUM_FACES):
         if node.chance[k] > 0:  # the others hold nothing
-            worth += node.chance[k] * node.shares[action, k, seat]
-    return worth
+            q += node.chance[k] * node.shares[action, k, seat]
+    return q
 
 
 @kernel
@@ -246,7 +247,7 @@ def _shift(node: Record) -> float:
     gain: float = 0.0
     for action in range(NUM_ACTIONS):
         if node.visits[action] > 0:
-            gain += node.visits[action] * (node.worth[action] - node.first[action])
+            gain += node.visits[action] * (node.q[action] - node.first[action])
     return float(gain / max(1, node.playouts))
 
 
@@ -256,7 +257,7 @@ def _best_bound(node: Record, exploration: float) -> Int:
     shift, spur = _shift(node), exploration * np.sqrt(node.playouts + 1.0)
     best, most = 0, -np.inf
     for action in range(NUM_ACTIONS):
-        bound = node.worth[action] + spur * node.prior[action] / (1 + node.visits[action])
+        bound = node.q[action] + spur * node.prior[action] / (1 + node.visits[action])
         if node.visits[action] == 0:
             bound += shift
         if bound > most:
@@ -282,10 +283,10 @@ def _back_up(node: Record, action: Int, outcome: Int, value: FloatArray, state: 
     node.visits[action] += 1
     node.tries[action, outcome] += 1
     node.shares[action, outcome] = value
-    node.worth[action] = _mean(node, action, np.int64(state.player))
+    node.q[action] = _mean(node, action, np.int64(state.player))
     best = action
     for other in range(NUM_ACTIONS):
-        if node.visits[other] > 0 and node.worth[other] > node.worth[best]:
+        if node.visits[other] > 0 and node.q[other] > node.q[best]:
             best = other
     node.value[:] = 0.0
     for other in range(NUM_ACTIONS):

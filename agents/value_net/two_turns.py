@@ -37,9 +37,9 @@ EFFORT: Final = np.dtype(
     ],
     align=True,
 )
-"""How many placements and steerings at most are looked at again, and how much less worth than the
-best one they may have."""
-_LOWEST: Final = -1e9  # below every worth, above the -inf of what is not legal
+"""How many placements and steerings at most are looked at again, and how far their q may lie
+below the best one."""
+_LOWEST: Final = -1e9  # below every q, above the -inf of what is not legal
 
 
 @kernel
@@ -67,11 +67,11 @@ def _look_further(
         width, gap = effort.steerings, effort.steering_gap
     else:
         return
-    floor = max(turn.worth[turn.best] - gap, _LOWEST)
+    floor = max(turn.q[turn.best] - gap, _LOWEST)
     count = 0
     for action in range(NUM_ACTIONS):
         turn.is_deep[action] = False
-        count += turn.worth[action] >= floor
+        count += turn.q[action] >= floor
     if count < 2 or width < 2:
         return
     for walk in range(turn.num_walks):
@@ -80,8 +80,8 @@ def _look_further(
     for _ in range(min(count, width)):
         action = -1
         for other in range(NUM_ACTIONS):
-            if not turn.is_deep[other] and turn.worth[other] >= floor:
-                if action < 0 or turn.worth[other] > turn.worth[action]:
+            if not turn.is_deep[other] and turn.q[other] >= floor:
+                if action < 0 or turn.q[other] > turn.q[action]:
                     action = other
         turn.is_deep[action] = True
         if state.phase == LAY:
@@ -96,9 +96,9 @@ def _look_further(
             )
         else:
             _write_walks(state, action, turn.deep[action], workspace, inner, evaluator)
-        worth = turn.deep[action, WIN] + evaluator.net.margin_weight * turn.deep[action, MARGIN]
-        if worth > most:
-            best, most = action, worth
+        q = turn.deep[action, WIN] + evaluator.net.margin_weight * turn.deep[action, MARGIN]
+        if q > most:
+            best, most = action, q
     _write_back(turn, best, most, evaluator.net.margin_weight)
 
 
@@ -107,16 +107,16 @@ def _write_back(turn: Record, best: Int, most: float, margin_weight: float) -> N
     """Puts the corrected values in the place of the others."""
     by_margin = turn.deep[best, MARGIN] - turn.margin[best]
     by_win = turn.deep[best, WIN] - turn.win[best]
-    by_worth = most - turn.worth[best]
+    by_q = most - turn.q[best]
     for action in range(NUM_ACTIONS):
         if turn.is_deep[action]:
             turn.margin[action] = turn.deep[action, MARGIN]
             turn.win[action] = turn.deep[action, WIN]
-            turn.worth[action] = turn.win[action] + margin_weight * turn.margin[action]
-        elif turn.worth[action] > -np.inf:
+            turn.q[action] = turn.win[action] + margin_weight * turn.margin[action]
+        elif turn.q[action] > -np.inf:
             turn.margin[action] += by_margin
             turn.win[action] += by_win
-            turn.worth[action] += by_worth
+            turn.q[action] += by_q
     turn.best = best
 
 
@@ -192,8 +192,7 @@ def value_actions(
         workspaces: WORKSPACE (2,).
         evaluators: EVALUATOR (1,).
         effort: EFFORT (1,).
-        out: float64 (B, 15, 3), gets worth, margin and win of each action of these games; worth
-            is -inf where the action is not legal.
+        out: float64 (B, 15, 4) of `action_values.empty_table`, gets q, margin and win.
     """
     workspace, inner, evaluator = workspaces[0], workspaces[1], evaluators[0]
     turn = workspace.turn
@@ -201,6 +200,6 @@ def value_actions(
         look_ahead(states[i], workspace, evaluator)
         _look_further(states[i], workspace, inner, evaluator, effort[0])
         for action in range(NUM_ACTIONS):
-            out[i, action, 0] = turn.worth[action]
+            out[i, action, 0] = turn.q[action]
             out[i, action, 1] = turn.margin[action]
             out[i, action, 2] = turn.win[action]
