@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marrakech_env import game
-from marrakech_env.bitboards import lowest_cell, with_neighbours
 from marrakech_env.compile import kernel
+from marrakech_env.kernels.bitboards import lowest_cell, with_neighbours
 from marrakech_env.spec import NUM_CELLS
 from marrakech_env.state import LAY, STEER, STEER_AT_END, Bits, Int, Record, States, as_states
 from marrakech_env.tables import FIRST_CELL, SECOND_CELL

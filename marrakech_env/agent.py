@@ -128,12 +128,19 @@ def ask(agent: Agent, name: str, states: States, rng: np.random.Generator) -> ND
         RuntimeError: The agent called `sys.exit`.
         Exception: The agent's own error, with a note that names the agent.
     """
-    try:
+    with errors_of(name):
         # A copy: an agent may keep its array, and change it while the game goes on.
         return np.array(agent.act(states, rng))
+
+
+@contextlib.contextmanager
+def errors_of(name: str) -> Iterator[None]:
+    """Name an agent in the errors of its code, and make an error of `sys.exit`."""
+    try:
+        yield
     except SystemExit as error:
         raise RuntimeError(
-            f"agent {name!r} called sys.exit({error.code!r}); act must return actions"
+            f"agent {name!r} called sys.exit({error.code!r}); it must return a result"
         ) from error
     except Exception as error:
         error.add_note(f"raised by the agent {name!r}")

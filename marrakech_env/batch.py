@@ -85,7 +85,7 @@ class Batch:
         write_rules(self._arrays.start, self._rule_set)
         self._observation: NDArray[Any] | None = None
         if self._form is not None:
-            self._observation = np.zeros((games, *self._form.shape(players)), self._form.dtype)
+            self._observation = self._form.zeros(games, players)
         self._show()
         self._status = _READY
         self.reset(seed=self._seed)

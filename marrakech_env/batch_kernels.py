@@ -15,8 +15,8 @@ from numpy.typing import NDArray
 from marrakech_env import chance, game
 from marrakech_env.actions import NUM_ACTIONS
 from marrakech_env.compile import kernel, machine_code
+from marrakech_env.kernels.unpack_bits import bytes_of, put_mask
 from marrakech_env.state import OVER, STATE, Int, Record, States
-from marrakech_env.stores import bytes_of, put_mask
 
 BoolArray = NDArray[np.bool_]
 IntArray = NDArray[np.int64]

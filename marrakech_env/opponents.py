@@ -26,8 +26,8 @@ from numpy.typing import NDArray
 
 from marrakech_env import chance, game
 from marrakech_env.agent import Agent, agent_name, load_agent
-from marrakech_env.bitboards import cell_at
 from marrakech_env.compile import kernel
+from marrakech_env.kernels.bitboards import cell_at
 from marrakech_env.spec import whole_number
 from marrakech_env.state import Bits, Int, Record
 

@@ -16,6 +16,9 @@ from numpy.typing import ArrayLike, NDArray
 from marrakech_env import game
 from marrakech_env.actions import NUM_ACTIONS, describe_illegal
 from marrakech_env.compile import kernel
+from marrakech_env.kernels.bitboards import lowest_cell
+from marrakech_env.kernels.regions import REGIONS, find_regions
+from marrakech_env.kernels.unpack_bits import bytes_of, put_mask
 from marrakech_env.spec import FACINGS, NUM_CELLS, NUM_COLOURS, RuleSet, whole_number
 from marrakech_env.state import (
     LAY,
@@ -32,7 +35,6 @@ from marrakech_env.state import (
     one_state,
     write_rules,
 )
-from marrakech_env.stores import bytes_of, put_mask
 from marrakech_env.tables import DIE_PROBABILITY
 
 BoolArray = NDArray[np.bool_]
@@ -295,28 +297,19 @@ def tolls(states: States, players: ArrayLike | None = None) -> IntArray:
 
 @kernel
 def _tolls(states: States, players: IntArray, out: IntArray) -> None:
+    regions = np.zeros(1, REGIONS)[0]
     for i in range(len(states)):
-        if states[i].phase != OVER:
-            player = players[i] if players[i] >= 0 else np.int64(states[i].player)
-            _tolls_of(states[i], player, out[i])
-
-
-@kernel
-def _tolls_of(state: Record, player: Int, out: IntArray) -> None:
-    """Writes what a seat owes on each cell of one game into `out`, 49 zeros before."""
-    for colour in range(NUM_COLOURS):
-        creditor = game.owner(state, colour)
-        if creditor == player or state.eliminated[creditor]:
+        if states[i].phase == OVER:
             continue
-        left = state.colour_boards[colour]
-        for cell in range(NUM_CELLS):
-            if left & game.cell_bit(cell):
-                patch = game.region(left, cell)
-                amount = game.popcount(patch)
-                for other in range(cell, NUM_CELLS):
-                    if patch & game.cell_bit(other):
-                        out[other] = amount
-                left &= ~patch
+        player = players[i] if players[i] >= 0 else np.int64(states[i].player)
+        find_regions(states[i], regions)
+        for region in range(regions.count):
+            squares = regions.bits[region]
+            if game.owner(states[i], regions.colour[region]) == player:
+                continue
+            while squares:
+                out[i, lowest_cell(squares)] = regions.squares[region]
+                squares &= squares - np.uint64(1)
 
 
 def scores(states: States) -> IntArray:

@@ -15,9 +15,9 @@ from numpy.typing import NDArray
 from marrakech_env import chance, game
 from marrakech_env.batch_kernels import new_arrays
 from marrakech_env.compile import kernel, machine_code
+from marrakech_env.kernels.unpack_bits import bytes_of, put_mask
 from marrakech_env.opponents import CALLER, UNIFORM, seat_game, uniform_choice
 from marrakech_env.state import OVER, Int, Record, States
-from marrakech_env.stores import bytes_of, put_mask
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]

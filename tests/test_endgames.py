@@ -76,7 +76,7 @@ def test_illegal_actions_and_unknown_agents_are_refused() -> None:
         def act(self, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
             return np.zeros(len(states), np.int64)
 
-    with pytest.raises(ValueError, match=r"'Zero': position \d+: action 0 is not legal; legal"):
+    with pytest.raises(ValueError, match=r"'Zero' \(late positions\): game \d+: action 0 is not"):
         play_endgames(Zero())
     with pytest.raises(ValueError, match="unknown agent"):
         play_endgames("greedi")
