@@ -92,9 +92,8 @@ class MarrakechVecEnv(VecEnv):
 
     def _first(self) -> NDArray[Any]:
         """What `reset` returns."""
-        self._reset_seeds()
-        self._reset_options()
         self.reset_infos = self._infos()
+        self._seeds, self._options = [None] * len(self._games), [{}] * len(self._games)
         return self._seats.observe()
 
     def step_async(self, actions: NDArray[np.int64]) -> None:
