@@ -8,6 +8,7 @@ from __future__ import annotations
 import itertools
 import math
 import reprlib
+import threading
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
@@ -66,6 +67,8 @@ def play(
 
 class Tournament:
     """A tournament that can be stopped: `result` gives the results so far at any time.
+
+    One thread plays in it at a time. Tournaments in other threads may share its agents.
 
     Attributes:
         entrants: The agents, then the field.
@@ -133,6 +136,7 @@ class Tournament:
         self.num_games = self.deals * self.num_players * len(self.line_ups)
         self._outcomes: list[list[Outcome]] = [[] for _ in self.line_ups]
         self._rounds = list(_rounds(self.deals))
+        self._playing = threading.Lock()
 
     def run(self, progress: Callable[[int, int], None] | None = None) -> None:
         """Play all deals that are left.
@@ -188,15 +192,19 @@ class Tournament:
 
         Raises:
             IllegalActionError: As `run`.
+            RuntimeError: Another thread plays in this tournament.
         """
-        outcomes = self._outcomes[line_up]
-        entrants = [self.entrants[index] for index in self.line_ups[line_up]]
-        first_deal, num_deals = self._rounds[len(outcomes)]
-        outcomes.append(
-            play_deals(
-                entrants, self.rule_set, self.seed, first_deal, num_deals, on_end, self._baseline
+        if not self._playing.acquire(blocking=False):
+            raise RuntimeError("another thread plays in this tournament; give each thread its own")
+        try:
+            outcomes = self._outcomes[line_up]
+            entrants = [self.entrants[index] for index in self.line_ups[line_up]]
+            deals = self._rounds[len(outcomes)]
+            outcomes.append(
+                play_deals(entrants, self.rule_set, self.seed, *deals, on_end, self._baseline)
             )
-        )
+        finally:
+            self._playing.release()
 
     def pairing(self, line_up: int) -> Pairing | None:
         """Return the results of a line-up's first agent; None before the first round."""
