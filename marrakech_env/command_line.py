@@ -95,7 +95,7 @@ def _exit_code_of(main: Callable[[], int]) -> int:
         print(error.code, file=sys.stderr)
         return UNWRITTEN
     except KeyboardInterrupt as stopped:
-        print(f"stopped by {stopped}" if str(stopped) else "stopped", file=sys.stderr)
+        print(f"stopped by {str(stopped) or 'Ctrl-C'}", file=sys.stderr)
         return exit_code(stopped)
 
 

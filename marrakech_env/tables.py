@@ -152,6 +152,11 @@ DIE_PROBABILITY: Final = _frozen(
 )
 """float64 (5,): probability of walking 0..4 squares."""
 
+DIE_COUNTS: Final = _frozen(
+    np.array([DIE.count(steps) for steps in range(1, max(DIE) + 1)], np.uint32)
+)
+"""uint32 (4,): faces of the die that show 1..4."""
+
 DIE_FACES: Final = _frozen(np.array(DIE, np.int8))
 """int8 (6,): the faces of the die."""
 

@@ -99,6 +99,11 @@ FAULTS = [
             "return (1, 0) if top == lower_colour else (0, 1)",
         ),
         (
+            "probabilities of the next colour do not add up to 1",
+            "weight / (lower + upper)",
+            "weight / max(lower, upper)",
+        ),
+        (
             "left and right are exchanged",
             "(np.int64(state.facing) + action + 3) & 3",
             "(np.int64(state.facing) - action + 5) & 3",
@@ -172,11 +177,6 @@ FAULTS = [
     *faults(
         "rules",
         "rules.py",
-        (
-            "probabilities of the next colour do not add up to 1",
-            "(c, w / (lower + upper))",
-            "(c, w / max(lower, upper))",
-        ),
         (
             "regions of one colour are added up in the tolls",
             "amount = game.popcount(patch)",
@@ -274,8 +274,8 @@ FAULTS = [
         ),
         (
             "paying the last dirham counts as ruin",
-            "np.uint32(due_of(work.bills[cell]) > money)",
-            "np.uint32(due_of(work.bills[cell]) >= money)",
+            "np.uint32(owed(work.tolls[cell]) > money)",
+            "np.uint32(owed(work.tolls[cell]) >= money)",
         ),
         (
             "the window shows what lies inside as outside",

@@ -277,7 +277,7 @@ def contents(environment):
     if isinstance(environment, raw_env):
         return environment._states.tobytes(), environment._clocks.tobytes()
     batch = environment._seats.batch
-    return batch.states.tobytes(), batch._clocks.tobytes()
+    return batch.states.tobytes(), batch._arrays.clocks.tobytes()
 
 
 def keywords(rng):

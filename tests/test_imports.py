@@ -17,7 +17,7 @@ SCRIPTS = ("train", "evaluate")
 # A module may import from the rows above its own, and from its own row as long as no circle
 # arises. Packages (kernels, observation, render, arena, play) count as one module.
 LAYERS = (
-    ("spec", "files", "command_line"),
+    ("spec", "files", "ownership", "command_line"),
     ("compile",),
     ("tables",),
     ("state",),
@@ -26,6 +26,7 @@ LAYERS = (
     ("kernels",),
     ("rules",),
     ("chance", "observation", "notation", "rewards", "solver"),
+    ("batch_kernels",),
     ("batch",),
     ("agent",),
     ("render",),

@@ -16,10 +16,9 @@ import numpy as np
 from marrakech_env import game
 from marrakech_env.compile import kernel
 from marrakech_env.kernels.bitboards import board_of_others, find_swings, largest_swing, lowest_cell
-from marrakech_env.kernels.regions import WAYS
 from marrakech_env.spec import BOARD_SIZE, DIE, NUM_CELLS
 from marrakech_env.state import STEER_AT_END, Bits, Int, Record
-from marrakech_env.tables import BESIDE, NEAR
+from marrakech_env.tables import BESIDE, DIE_COUNTS, NEAR
 
 from .regions import (
     LANDINGS,
@@ -155,7 +154,7 @@ def _second_walk(heading: Int, sheet: Record) -> tuple[Int, float]:
     for steering in range(NUM_STEERINGS):
         total = np.int64(steering) << _CHOICE  # tells which it was, and decides between equals
         for k in range(MAX_STEPS):
-            total += np.int64(WAYS[k]) * sheet.bills[_ENDS[heading, steering, k]]  # in sixths
+            total += np.int64(DIE_COUNTS[k]) * sheet.bills[_ENDS[heading, steering, k]]  # in sixths
         best = min(total, best)
     return best >> _CHOICE & 3, np.float64(best & _INCOME) / len(DIE)
 

@@ -15,13 +15,8 @@ from numpy.typing import NDArray
 
 from marrakech_env import game
 from marrakech_env.compile import kernel
-from marrakech_env.kernels.bitboards import (
-    boards_in_play,
-    joined_squares,
-    lowest_cell,
-    lowest_regions,
-    lowest_square,
-)
+from marrakech_env.kernels.bitboards import lowest_cell, lowest_square
+from marrakech_env.kernels.regions import boards_in_play, joined_squares, lowest_regions
 from marrakech_env.spec import DIE, MAX_PLAYERS, NUM_CELLS
 from marrakech_env.state import WALK as TO_WALK
 from marrakech_env.state import Bits, Int, Record

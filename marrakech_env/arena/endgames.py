@@ -125,9 +125,8 @@ def play_endgames(agent: Any, num_players: int = 2, seed: int | None = 0) -> lis
     player = load_agent(agent, num_players)
     entrant = Entrant(agent_name(player, agent), player)
     batch = Batch(len(games.states), num_players)
-    batch.states[:] = games.states
+    batch.set_states(games.states)
     everywhere = np.arange(batch.num_games)
-    batch.refresh(everywhere)
     rng = np.random.default_rng(checked_seed(seed))
     actions = entrant.decide(batch, everywhere, rng, "late positions")
     best = np.nanmax(games.shares, axis=1)
