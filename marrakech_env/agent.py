@@ -12,7 +12,6 @@ import contextlib
 import importlib
 import importlib.util
 import inspect
-import json
 import os
 import reprlib
 import sys
@@ -25,9 +24,11 @@ from pathlib import Path
 from types import ModuleType
 from typing import Any, Final, Protocol, TypeAlias, cast, runtime_checkable
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
+from marrakech_env.files import read_ordinary
 from marrakech_env.observation import encode, find_form
 from marrakech_env.rules import action_mask
 from marrakech_env.spec import check_num_players, whole_number
@@ -315,15 +316,18 @@ def _agent_at(path: Path, spec: str) -> Agent:
     return _load_model(model_file(path), spec)
 
 
+class _Description(msgspec.Struct):
+    kind: str
+
+
 def _load_model(description: Path, spec: str) -> Agent:
     """The agent of a trained model, made by the loader of its kind."""
     try:
-        content = json.loads(description.read_text(encoding="utf-8"))
+        kind = msgspec.json.decode(read_ordinary(description), type=_Description).kind
     except (OSError, ValueError, RecursionError) as error:
         raise ValueError(f"agent {spec!r}: {description} cannot be read: {error}") from error
-    kind = content.get("kind") if isinstance(content, dict) else None
     kinds = entry_points(group=MODEL_GROUP)
-    if not isinstance(kind, str) or kind not in kinds.names:
+    if kind not in kinds.names:
         raise ValueError(
             f"agent {spec!r}: {description} names the kind of model {kind!r}; "
             f"known: {', '.join(sorted(kinds.names)) or 'none'}"

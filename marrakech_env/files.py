@@ -1,4 +1,4 @@
-"""Files that are written whole or not at all."""
+"""Files that are written whole or not at all, and read up to a limit."""
 
 from __future__ import annotations
 
@@ -12,6 +12,9 @@ from typing import BinaryIO, Final
 
 TEMPORARY: Final = ".{name}.{process}.tmp"
 """Name of a file while it is written."""
+
+MAX_JSON: Final = 2**20
+"""Bytes of the longest JSON file that is read."""
 
 _NONBLOCK: Final = getattr(os, "O_NONBLOCK", 0)  # Windows has neither the flag nor named pipes
 
@@ -47,6 +50,22 @@ def write_atomically(path: Path, data: bytes) -> None:
             temporary.unlink(missing_ok=True)
     except OSError as error:
         raise OSError(error.errno, error.strerror or str(error), str(path)) from error
+
+
+def read_ordinary(path: Path, most: int = MAX_JSON) -> bytes:
+    """Read a file that may come from a stranger.
+
+    Raises:
+        ValueError: It is a device, a pipe or a folder, or has more than `most` bytes.
+        OSError: The file cannot be read.
+    """
+    if not stat.S_ISREG(os.stat(path).st_mode):
+        raise ValueError(f"{os.fspath(path)!r} is no ordinary file")
+    with path.open("rb") as file:
+        data = file.read(most + 1)
+    if len(data) > most:
+        raise ValueError(f"{os.fspath(path)!r} has more than {most:,} bytes")
+    return data
 
 
 def check_writable(path: Path) -> None:

@@ -14,7 +14,6 @@ from borders import RULES, random_legal
 from damage import STRANGE, accepts, damaged
 
 from marrakech_agents import ppo, value
-from marrakech_agents.common.tensors import from_bytes, to_bytes
 from marrakech_agents.value_net.model import WEIGHT_NAMES
 from marrakech_agents.value_net.network import NET
 from marrakech_env import rules
@@ -210,10 +209,6 @@ def model_weights(rng, folder):
         content["sha256"] = hashlib.sha256(spoilt).hexdigest()
         description.write_text(json.dumps(content))
         accepts(load, description)
-        if accepts(from_bytes, spoilt):
-            tensors = from_bytes(spoilt)
-            assert all(t.dtype == np.float32 for t in tensors.values())
-            assert from_bytes(to_bytes(tensors)).keys() == tensors.keys()
         yield spoilt[:2000]
 
 

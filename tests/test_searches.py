@@ -105,9 +105,7 @@ def test_moving_everybody_one_seat_on_changes_nothing(name):
         moved["next_colour"][0, :3] = [0, 1, 2]
         moved["player"] = (state["player"] + 1) % 3
         rows = {row.action: row.q for row in QUICK[name].analyse(state)}
-        assert {r.action: r.q for r in QUICK[name].analyse(moved)} == pytest.approx(
-            rows, abs=2e-3
-        )
+        assert {r.action: r.q for r in QUICK[name].analyse(moved)} == pytest.approx(rows, abs=2e-3)
 
 
 def test_analysis_of_a_tree_counts_its_playouts():

@@ -380,7 +380,7 @@ def test_a_saved_model_plays_as_before(tmp_path):
         ({"kind": "ppo"}, "kind 'value'"),
         ({"sha256": "0"}, "damaged"),
         ({"num_players": 5}, "num_players must be 2, 3 or 4"),
-        ({"games": "many"}, "'games' must be of type int"),
+        ({"games": "many"}, r"got `str` - at `\$\.games`"),
         ({"rules": "chess"}, "unknown preset"),
     ],
 )
@@ -402,10 +402,9 @@ def test_weights_of_a_wrong_shape_or_with_nan_are_refused():
         value.ValueModel.from_weights(model.head, broken)
 
 
-def test_playing_needs_neither_torch_nor_safetensors():
+def test_playing_needs_neither_torch_nor_matplotlib():
     program = (
-        "import sys, marrakech_agents.value\n"
-        "assert not {'torch', 'safetensors', 'matplotlib'} & set(sys.modules)"
+        "import sys, marrakech_agents.value\nassert not {'torch', 'matplotlib'} & set(sys.modules)"
     )
     subprocess.run([sys.executable, "-c", program], check=True)
 

@@ -1,8 +1,8 @@
 """Files of trained models.
 
 A model is two files: `model.json` (or NAME.json) says what it is and names the weights, which lie
-beside it in the safetensors format. Neither can carry code, so a stranger's model is safe to load,
-and the core package alone can read it.
+beside it in the safetensors format. Neither can carry code, and both are read up to a limit, so a
+stranger's model is safe to load. The core package alone can read it.
 
 Legend: a *head* is a dataclass of int, float and str fields, all that the JSON file says.
 """
@@ -11,17 +11,19 @@ from __future__ import annotations
 
 import hashlib
 import json
-import math
 import os
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, fields
+from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar, get_type_hints
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
-from marrakech_env.files import write_atomically
+import msgspec
+import numpy as np
+import safetensors.numpy
+from numpy.typing import NDArray
+
+from marrakech_env.files import read_ordinary, write_atomically
 from marrakech_env.spec import MAX_PLAYERS
-
-from . import tensors
 
 if TYPE_CHECKING:
     from _typeshed import DataclassInstance
@@ -31,6 +33,14 @@ WEIGHTS: Final = Path(__file__).parents[1] / "weights"
 FORMAT: Final = 1
 """Version of the two files; another one is refused."""
 
+MAX_BYTES: Final = 2**28
+"""Of the weights of a model."""
+MAX_HEADER: Final = 2**16
+"""Bytes of the names and shapes of the weights."""
+MAX_WEIGHT: Final = 1e6
+"""Larger weights are refused: what an agent compares has to stay finite."""
+
+Tensors = Mapping[str, NDArray[np.float32]]
 Head = TypeVar("Head", bound="DataclassInstance")
 Model = TypeVar("Model")
 
@@ -39,7 +49,7 @@ def save(
     folder: str | os.PathLike[str],
     kind: str,
     head: DataclassInstance,
-    weights: tensors.Tensors,
+    weights: Tensors,
     name: str = "model",
 ) -> None:
     """Writes a model into a folder so that at any moment an old or the new one is whole.
@@ -54,7 +64,7 @@ def save(
     Raises:
         OSError: The folder cannot be written.
     """
-    data = tensors.to_bytes(weights)
+    data = safetensors.numpy.save({name: np.ascontiguousarray(a) for name, a in weights.items()})
     digest = hashlib.sha256(data).hexdigest()
     file = f"{name}-{digest[:12]}.safetensors"
     content = {"kind": kind, "format": FORMAT, "weights": file, "sha256": digest, **asdict(head)}
@@ -69,7 +79,7 @@ def load(
     path: str | os.PathLike[str],
     kind: str,
     head_type: type[Head],
-    make: Callable[[Head, tensors.Tensors], Model],
+    make: Callable[[Head, Tensors], Model],
 ) -> Model:
     """Loads a model from the path of its JSON file, or of the folder that holds `model.json`.
 
@@ -85,19 +95,19 @@ def load(
     """
     description = _description(path)
     try:
-        content = json.loads(description.read_text(encoding="utf-8"))
-        if not isinstance(content, dict) or content.get("kind") != kind:
+        text = read_ordinary(description)
+        facts = msgspec.json.decode(text, type=_Facts)
+        if facts.kind != kind:
             raise ValueError(f"it does not describe a model of kind {kind!r}")
-        if content.get("format") != FORMAT:
-            raise ValueError(f"its format is {content.get('format')!r}; known: {FORMAT}")
-        head = head_type(**_values(content, head_type))
-        file = Path(str(content.get("weights")))
-        if file.name != str(file):
-            raise ValueError(f"the weights {str(file)!r} must lie beside it")
-        data = (description.parent / file).read_bytes()
-        if hashlib.sha256(data).hexdigest() != content.get("sha256"):
-            raise ValueError(f"the weights in {file} are damaged: their SHA-256 differs")
-        return make(head, tensors.from_bytes(data))
+        if facts.format != FORMAT:
+            raise ValueError(f"its format is {facts.format}; known: {FORMAT}")
+        head = msgspec.json.decode(text, type=head_type)
+        if Path(facts.weights).name != facts.weights:
+            raise ValueError(f"the weights {facts.weights!r} must lie beside it")
+        data = read_ordinary(description.parent / facts.weights, MAX_BYTES)
+        if hashlib.sha256(data).hexdigest() != facts.sha256:
+            raise ValueError(f"the weights in {facts.weights} are damaged: their SHA-256 differs")
+        return make(head, _read_tensors(data))
     except (OSError, ValueError, OverflowError, RecursionError) as error:
         raise ValueError(f"model {os.fspath(description)!r} cannot be loaded: {error}") from error
 
@@ -135,18 +145,38 @@ def _description(path: str | os.PathLike[str]) -> Path:
     return Path(path) / "model.json" if Path(path).is_dir() else Path(path)
 
 
-def _values(content: Mapping[str, Any], head_type: type[DataclassInstance]) -> dict[str, Any]:
-    """The fields of the head in the content of the JSON file, each of its type."""
-    types = get_type_hints(head_type)
-    values: dict[str, Any] = {}
-    for field in fields(head_type):
-        wanted = types[field.name]
-        value: Any = content.get(field.name)
-        if wanted is float and isinstance(value, int) and not isinstance(value, bool):
-            value = float(value)
-        if type(value) is not wanted or (wanted is float and not math.isfinite(value)):
-            raise ValueError(
-                f"the field {field.name!r} must be of type {wanted.__name__}, not {value!r}"
-            )
-        values[field.name] = value
-    return values
+class _Facts(msgspec.Struct):
+    """What the JSON file says about the files themselves."""
+
+    kind: str
+    format: int
+    weights: str
+    sha256: str
+
+
+def _read_tensors(data: bytes) -> Tensors:
+    """The tensors of a safetensors file.
+
+    Raises:
+        ValueError: The bytes make no sense, or hold something other than float32.
+    """
+    if int.from_bytes(data[:8], "little") > MAX_HEADER:
+        raise ValueError(f"the header of the weights has more than {MAX_HEADER} bytes")
+    try:
+        tensors = safetensors.numpy.load(data)
+    except (safetensors.SafetensorError, KeyError, ValueError) as error:
+        raise ValueError(f"the weights are no safetensors file: {error}") from error
+    for name, tensor in tensors.items():
+        if tensor.dtype != np.float32:
+            raise ValueError(f"the weights {name!r} must be float32, not {tensor.dtype}")
+    return tensors
+
+
+def check_weights(name: str, weights: NDArray[Any]) -> None:
+    """Check that no number is so large that what is computed from it might not be finite.
+
+    Raises:
+        ValueError: A number is beyond +-`MAX_WEIGHT`, or none.
+    """
+    if not (np.abs(weights) <= MAX_WEIGHT).all():
+        raise ValueError(f"the weights {name!r} hold numbers beyond +-{MAX_WEIGHT:g}")

@@ -2,22 +2,37 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Final
 
+import msgspec
 import numpy as np
+from msgspec import Meta
 from numpy.typing import NDArray
 
+from marrakech_env.files import read_ordinary
 from marrakech_env.spec import check_num_players
 
-from ..common.model_files import WEIGHTS
+from ..common.model_files import WEIGHTS, check_weights
 from .evaluation import FACTS, MAX_TURNS, NUM_TERMS
 from .one_turn import FloatArray, new_weights
 
 WEIGHTS_FILE: Final = WEIGHTS / "expectimax.json"
+
+
+class _Entry(msgspec.Struct):
+    """The fitted numbers of a number of players, as the file has them; see `Fit`."""
+
+    knots: Annotated[list[Annotated[int, Meta(ge=0, le=1000)]], Meta(min_length=2)]
+    weights: list[list[list[float]]]
+    spread: tuple[float, float]
+
+
+class _File(msgspec.Struct):
+    facts: list[str]
+    players: dict[int, _Entry]
 
 
 @dataclass(frozen=True)
@@ -35,21 +50,23 @@ class Fit:
     spread: FloatArray
 
     @classmethod
-    def from_json(cls, players: int, entry: dict[str, Any]) -> Fit:
-        """Reads an entry of the file.
+    def from_entry(cls, players: int, entry: _Entry) -> Fit:
+        """Check an entry of the file.
 
         Raises:
             ValueError: It makes no sense.
         """
         check_num_players(players)
-        knots, spread = np.array(entry["knots"]), np.array(entry["spread"], np.float64)
-        weights = np.array(entry["weights"], np.float64)
-        if knots.dtype != np.int64 or knots.ndim != 1 or len(knots) < 2 or min(np.diff(knots)) <= 0:
-            raise ValueError(f"knots must be whole numbers, ascending: {entry['knots']}")
+        knots, spread = np.array(entry.knots, np.int64), np.array(entry.spread)
+        if min(np.diff(knots)) <= 0:
+            raise ValueError(f"knots must be ascending: {entry.knots}")
+        weights = np.array(entry.weights)
         wanted = (players, len(knots), NUM_TERMS)
-        if weights.shape != wanted or not np.isfinite(weights).all():
-            raise ValueError(f"the weights must be finite, of shape {wanted}, not {weights.shape}")
-        if spread.shape != (2,) or not (0 < spread[0] < np.inf and 0 <= spread[1] < np.inf):
+        if weights.shape != wanted:
+            raise ValueError(f"the weights must be of shape {wanted}, not {weights.shape}")
+        check_weights("weights", weights)
+        check_weights("spread", spread)
+        if spread[0] <= 0 or spread[1] < 0:
             raise ValueError(f"spread must be a positive number and one of at least 0: {spread}")
         return cls(knots, weights, spread)
 
@@ -65,13 +82,12 @@ def read_fits(path: Path) -> dict[int, Fit]:
         ValueError: The file holds no weights, or some for other facts; it is named.
         OSError: It cannot be read.
     """
-    text = path.read_bytes()
     try:
-        data = json.loads(text)
-        if data["facts"] != list(FACTS):
-            raise ValueError(f"they are for the facts {data['facts']}, not for {list(FACTS)}")
-        return {int(n): Fit.from_json(int(n), entry) for n, entry in data["players"].items()}
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        file = msgspec.json.decode(read_ordinary(path), type=_File)
+        if file.facts != list(FACTS):
+            raise ValueError(f"they are for the facts {file.facts}, not for {list(FACTS)}")
+        return {players: Fit.from_entry(players, entry) for players, entry in file.players.items()}
+    except (ValueError, RecursionError) as error:
         raise ValueError(f"{path} holds no weights for expectimax: {error}") from error
 
 

@@ -13,9 +13,11 @@ from marrakech_env.observation import find_form
 from marrakech_env.spec import check_num_players, resolve_rules
 
 from ..common import model_files
-from .networks import Network, Weights, network
+from .networks import Network, network
 
 KIND: Final = "ppo"
+MAX_LOGIT: Final = 1e30
+"""Larger ones are cut, so that every legal action is above the illegal ones."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +54,7 @@ class PPOModel:
     """
 
     head: ModelHead
-    weights: Weights
+    weights: model_files.Tensors
     network: Network
 
     @property
@@ -65,7 +67,7 @@ class PPOModel:
         return PPOModel.from_weights, (self.head, self.weights)
 
     @classmethod
-    def from_weights(cls, head: ModelHead, weights: Weights) -> PPOModel:
+    def from_weights(cls, head: ModelHead, weights: model_files.Tensors) -> PPOModel:
         """Checks that the weights fit together and to the observation.
 
         Raises:
@@ -76,12 +78,18 @@ class PPOModel:
         return cls(head, weights, layers)
 
     def logits(self, observations: NDArray[Any]) -> NDArray[np.float32]:
-        """The network: observations (B, ...) to logits float32 (B, A), illegal ones included."""
+        """The network: observations (B, ...) to finite logits float32 (B, A), illegal ones too.
+
+        Large weights overflow; a number that is none counts as the lowest.
+        """
         flat = observations.reshape(len(observations), -1)
-        return self.network(flat.astype(np.float32, copy=False))
+        with np.errstate(over="ignore", invalid="ignore"):
+            logits = self.network(flat.astype(np.float32, copy=False))
+        np.nan_to_num(logits, copy=False, nan=-MAX_LOGIT)
+        return logits.clip(-MAX_LOGIT, MAX_LOGIT)
 
 
-def save(folder: str | os.PathLike[str], head: ModelHead, weights: Weights) -> None:
+def save(folder: str | os.PathLike[str], head: ModelHead, weights: model_files.Tensors) -> None:
     """Writes a model into a folder, see `model_files.save`.
 
     Raises:

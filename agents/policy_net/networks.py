@@ -24,7 +24,8 @@ from marrakech_env.actions import NUM_ACTIONS
 from marrakech_env.observation import FEATURES
 from marrakech_env.tables import NUM_PLACEMENTS
 
-Weights = Mapping[str, NDArray[np.float32]]
+from ..common.model_files import Tensors, check_weights
+
 Network = Callable[[NDArray[np.float32]], NDArray[np.float32]]
 """From float32 (B, F) to logits float32 (B, A)."""
 
@@ -53,7 +54,7 @@ def action_parts(num_players: int) -> tuple[NDArray[np.int64], NDArray[np.int64]
     return np.hstack(steerings), np.hstack(placements)
 
 
-def network(kind: str, num_players: int, size: int, weights: Weights) -> Network:
+def network(kind: str, num_players: int, size: int, weights: Tensors) -> Network:
     """The network of a model.
 
     Args:
@@ -64,20 +65,19 @@ def network(kind: str, num_players: int, size: int, weights: Weights) -> Network
 
     Raises:
         ValueError: An unknown kind, or weights that are missing, too many, of the wrong shape or
-            not finite.
+            too large.
     """
     if kind not in _NETWORKS:
         raise ValueError(f"unknown kind of network {kind!r}; known: {', '.join(_NETWORKS)}")
     for name, array in weights.items():
-        if not np.isfinite(array).all():
-            raise ValueError(f"the weights {name!r} hold numbers that are not finite")
+        check_weights(name, array)
     return _NETWORKS[kind](num_players, size, _Layers(weights))
 
 
 class _Layers:
     """Hands out the layers of a model and checks that they fit together."""
 
-    def __init__(self, weights: Weights) -> None:
+    def __init__(self, weights: Tensors) -> None:
         self._weights = weights
         self._used: set[str] = set()
 

@@ -23,8 +23,8 @@ from marrakech_env.spec import resolve_rules
 from marrakech_env.state import States
 
 from .. import ppo
+from ..common.model_files import Tensors
 from ..policy_net import torch_policies as policies
-from ..policy_net.networks import Weights
 from .league import MEMORY, League, read_mixture
 from .learner import Learner, one_thread, trained_by
 from .teacher import Teacher
@@ -238,7 +238,7 @@ class PPOLearner(Learner):
             f"and wins more, see below):\n{self.league.table()}"
         )
 
-    def _describe(self) -> tuple[ppo.ModelHead, Weights]:
+    def _describe(self) -> tuple[ppo.ModelHead, Tensors]:
         head = ppo.ModelHead(
             num_players=self._rule_set.num_players,
             rules=str(self._rule_set),

@@ -12,7 +12,6 @@ from numpy.typing import NDArray
 from marrakech_env.spec import check_num_players, resolve_rules
 
 from ..common import model_files
-from ..common.tensors import Tensors
 from .network import NET, empty_net
 
 KIND: Final = "value"
@@ -56,7 +55,7 @@ class ValueModel:
     net: NDArray[np.void]
 
     @classmethod
-    def from_weights(cls, head: ValueHead, weights: Tensors) -> ValueModel:
+    def from_weights(cls, head: ValueHead, weights: model_files.Tensors) -> ValueModel:
         """Checks head and weights.
 
         Raises:
@@ -72,8 +71,7 @@ class ValueModel:
             if name not in weights or weights[name].shape != wanted:
                 found = weights[name].shape if name in weights else "nothing"
                 raise ValueError(f"the weights {name!r} have shape {wanted}, found: {found}")
-            if not (np.abs(weights[name]) <= MAX_WEIGHT).all():  # not a number neither
-                raise ValueError(f"the weights {name!r} hold numbers beyond +-{MAX_WEIGHT:g}")
+            model_files.check_weights(name, weights[name])
             net[name][0] = weights[name]
         return cls(head, net)
 
@@ -83,8 +81,6 @@ class ValueModel:
 
 
 WEIGHT_NAMES: Final = ("first", "bias", "second")
-MAX_WEIGHT: Final = 1e6
-"""Larger ones are refused: what the search compares has to stay finite."""
 
 
 def save(folder: str | os.PathLike[str], model: ValueModel, name: str = "model") -> None:
