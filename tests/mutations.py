@@ -171,16 +171,25 @@ FAULTS = [
     ),
     *faults(
         "rules",
+        "kernels/regions.py",
+        (
+            "regions of one colour are added up in the tolls",
+            "regions.squares[count] = game.popcount(bits)",
+            "regions.squares[count] = game.popcount(boards[colour])",
+        ),
+        (
+            "regions go around the edge of the board",
+            "return east & game.NOT_EAST_EDGE, south",
+            "return east, south",
+        ),
+    ),
+    *faults(
+        "rules",
         "rules.py",
         (
             "probabilities of the next colour do not add up to 1",
             "(c, w / (lower + upper))",
             "(c, w / max(lower, upper))",
-        ),
-        (
-            "regions of one colour are added up in the tolls",
-            "amount = game.popcount(patch)",
-            "amount = game.popcount(left)",
         ),
         (
             "a start outcome of another player's colour is taken",
