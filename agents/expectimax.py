@@ -11,27 +11,20 @@ Legend: `B` games, `P` players, `A` = 15 actions; *value*: about the share of th
 
 from __future__ import annotations
 
-import json
-from collections.abc import Sequence
-from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
 
 from marrakech_env.actions import NUM_ACTIONS
 from marrakech_env.compile import kernel
-from marrakech_env.spec import check_num_players
 from marrakech_env.state import State, States, as_states, one_state
 
 from .common.action_values import ActionValue, checked_temperature, choose_actions, ranked
-from .heuristic.evaluation import FACTS, MAX_TURNS, NUM_TERMS
-from .heuristic.one_turn import FloatArray, fill_values, new_mind
+from .heuristic.one_turn import MIND, FloatArray, fill_values
 from .heuristic.reply import look_at_replies
 from .heuristic.seat_values import forecast
-
-WEIGHTS_FILE: Final = Path(__file__).parent / "weights" / "expectimax.json"
+from .heuristic.weights import WEIGHTS_FILE, read_fits
 
 
 class ExpectimaxAgent:
@@ -59,7 +52,7 @@ class ExpectimaxAgent:
         self.temperature = checked_temperature(temperature)
         path = WEIGHTS_FILE if weights is None else Path(weights)
         fits = read_fits(path)
-        self._minds = {players: fit.mind() for players, fit in fits.items()}
+        self._weights = {players: fit.table() for players, fit in fits.items()}
         self.num_parameters = sum(fit.weights.size + fit.spread.size for fit in fits.values())
 
     def act(self, states: States, rng: np.random.Generator) -> NDArray[np.int64]:
@@ -92,7 +85,8 @@ class ExpectimaxAgent:
         states = as_states(states)
         values = np.empty((len(states), NUM_ACTIONS))
         if len(states):
-            _fill_batch(states, self.mind_for(int(states["num_players"][0])), values)
+            weights = self.weights_for(int(states["num_players"][0]))
+            _fill_batch(states, weights, np.zeros(1, MIND), values)
         return values
 
     def evaluate(self, states: States) -> tuple[FloatArray, FloatArray]:
@@ -109,7 +103,7 @@ class ExpectimaxAgent:
         players = int(states["num_players"][0]) if len(states) else 0
         shares, margins = np.zeros((2, len(states), players))
         if len(states):
-            forecast(states, self.mind_for(players), shares, margins)
+            forecast(states, self.weights_for(players), np.zeros(1, MIND), shares, margins)
         return shares, margins
 
     def analyse(self, state: State) -> list[ActionValue]:
@@ -120,93 +114,23 @@ class ExpectimaxAgent:
         """
         return ranked(self.action_values(one_state(state).reshape(1))[0])
 
-    def mind_for(self, players: int) -> NDArray[np.void]:
-        """Weights and scratch for a number of players: MIND (1,), see `turn`.
+    def weights_for(self, players: int) -> NDArray[np.void]:
+        """The weights for a number of players: WEIGHTS (1,), read-only, see `evaluation`.
 
         Raises:
             ValueError: There are no weights.
         """
-        if players not in self._minds:
-            known = ", ".join(map(str, self._minds))
+        if players not in self._weights:
+            known = ", ".join(map(str, self._weights))
             raise ValueError(f"no weights for {players} players; there are some for: {known}")
-        return self._minds[players]
-
-
-@dataclass(frozen=True)
-class Fit:
-    """The fitted numbers of a number of players.
-
-    Attributes:
-        knots: int64 (K,), the numbers of turns left at which there are weights, ascending.
-        weights: float64 (P, K, `NUM_TERMS`), by turns since a player moved.
-        spread: float64 (2,), constant and slope of the squared width of the softmax by turns left.
-    """
-
-    knots: NDArray[np.int64]
-    weights: FloatArray
-    spread: FloatArray
-
-    @classmethod
-    def from_json(cls, players: int, entry: dict[str, Any]) -> Fit:
-        """Reads an entry of the file.
-
-        Raises:
-            ValueError: It makes no sense.
-        """
-        check_num_players(players)
-        knots, spread = np.array(entry["knots"]), np.array(entry["spread"], np.float64)
-        weights = np.array(entry["weights"], np.float64)
-        if knots.dtype != np.int64 or knots.ndim != 1 or len(knots) < 2 or min(np.diff(knots)) <= 0:
-            raise ValueError(f"knots must be whole numbers, ascending: {entry['knots']}")
-        wanted = (players, len(knots), NUM_TERMS)
-        if weights.shape != wanted or not np.isfinite(weights).all():
-            raise ValueError(f"the weights must be finite, of shape {wanted}, not {weights.shape}")
-        if spread.shape != (2,) or not (0 < spread[0] < np.inf and 0 <= spread[1] < np.inf):
-            raise ValueError(f"spread must be a positive number and one of at least 0: {spread}")
-        return cls(knots, weights, spread)
-
-    def mind(self) -> NDArray[np.void]:
-        """MIND (1,) with these weights, see `turn`."""
-        return new_mind(interpolate(self.weights, self.knots), spreads_of(self.spread))
-
-
-def read_fits(path: Path) -> dict[int, Fit]:
-    """What was fitted for each number of players.
-
-    Raises:
-        ValueError: The file holds no weights, or some for other facts; it is named.
-        OSError: It cannot be read.
-    """
-    text = path.read_bytes()
-    try:
-        data = json.loads(text)
-        if data["facts"] != list(FACTS):
-            raise ValueError(f"they are for the facts {data['facts']}, not for {list(FACTS)}")
-        return {int(n): Fit.from_json(int(n), entry) for n, entry in data["players"].items()}
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise ValueError(f"{path} holds no weights for expectimax: {error}") from error
-
-
-def interpolate(at_knots: FloatArray, knots: NDArray[np.int64]) -> FloatArray:
-    """Weights for 0..`MAX_TURNS` turns left, (P, turns, terms), from those at some numbers."""
-    turns = np.clip(np.arange(MAX_TURNS + 1), knots[0], knots[-1])
-    upper = np.clip(np.searchsorted(knots, turns), 1, len(knots) - 1)
-    part = (turns - knots[upper - 1]) / (knots[upper] - knots[upper - 1])
-    return np.ascontiguousarray(
-        at_knots[:, upper - 1] * (1 - part)[:, None] + at_knots[:, upper] * part[:, None]
-    )
-
-
-def spreads_of(spread: Sequence[float] | FloatArray) -> FloatArray:
-    """The width of the softmax for 0..`MAX_TURNS` turns left, of a constant and a slope."""
-    constant, slope = spread
-    widths: FloatArray = np.sqrt(constant + slope * np.arange(MAX_TURNS + 1))
-    return widths
+        return self._weights[players]
 
 
 @kernel
-def _fill_batch(states: States, minds: NDArray[np.void], values: FloatArray) -> None:
+def _fill_batch(
+    states: States, weights: NDArray[np.void], minds: NDArray[np.void], values: FloatArray
+) -> None:
     """Writes the value of every action of every game, -inf for those that are not legal."""
     for i in range(len(states)):
-        fill_values(states[i], minds[0], values[i])
-        look_at_replies(states[i], minds[0], values[i])
+        fill_values(states[i], weights[0], minds[0], values[i])
+        look_at_replies(states[i], weights[0], minds[0], values[i])

@@ -20,7 +20,6 @@ from marrakech_env.state import (
     LAY,
     OVER,
     PLAY_ON,
-    SINGLE,
     STEER,
     STEER_AT_END,
     TIE_BY_SQUARES,
@@ -29,9 +28,11 @@ from marrakech_env.state import (
     Int,
     Record,
 )
+from marrakech_env.state import has_two_colours as has_two_colours
 from marrakech_env.tables import (
     BLOCKED_BY_EAST_LINKS,
     BLOCKED_BY_SOUTH_LINKS,
+    DIE_PROBABILITY,
     FIRST_CELL,
     ON_BOARD,
     SECOND_CELL,
@@ -45,6 +46,11 @@ _EVERY_2, _EVERY_4, _EVERY_8, _BYTES = (
     np.uint64(n)
     for n in (0x5555555555555555, 0x3333333333333333, 0x0F0F0F0F0F0F0F0F, 0x0101010101010101)
 )
+
+NO_OUTCOME = -1
+"""In the place of an outcome: chance does nothing."""
+OUTCOMES = tuple(range(NO_OUTCOME, len(DIE_PROBABILITY)))
+"""All numbers that an outcome can be: none, a colour or a roll."""
 
 STEERINGS = np.uint32(0b111)
 STRAIGHT_ON = np.uint32(0b010)
@@ -76,12 +82,6 @@ def region(board: Bits, cell: Int) -> Bits:
         grown |= (reached << _SEVEN) | (reached >> _SEVEN)
         grown &= board
     return reached
-
-
-@kernel
-def has_two_colours(state: Record) -> bool:
-    """Whether each player owns two colours."""
-    return bool(state.num_players == 2 and state.colour_rule != SINGLE)
 
 
 @kernel
@@ -215,6 +215,26 @@ def next_colour_weights(state: Record) -> tuple[Int, Int]:
         if state.colour_rule == ALTERNATE:
             return (0, 1) if top == lower_colour else (1, 0)
     return lower, upper  # a shuffled pile, or one colour that is left
+
+
+@kernel
+def outcome_chance(state: Record, outcome: Int) -> float:
+    """The probability of an outcome of the coming decision, whatever its action is.
+
+    Args:
+        state: The game.
+        outcome: One of `OUTCOMES`, or any other number: what is impossible has probability 0.
+    """
+    if state.phase == LAY:
+        lower, upper = next_colour_weights(state)
+        if lower + upper > 0:
+            side = outcome - 2 * np.int64(state.player)
+            weight = lower if side == 0 else (upper if side == 1 else 0)
+            return np.float64(weight / (lower + upper))
+    elif state.phase == WALK or (state.phase == STEER and not state.flags & STEER_AT_END):
+        is_roll = outcome >= 0 and outcome < len(DIE_PROBABILITY)
+        return np.float64(DIE_PROBABILITY[outcome]) if is_roll else 0.0
+    return 1.0 if outcome == NO_OUTCOME else 0.0
 
 
 @kernel

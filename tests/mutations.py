@@ -99,6 +99,11 @@ FAULTS = [
             "return (1, 0) if top == lower_colour else (0, 1)",
         ),
         (
+            "probabilities of the next colour do not add up to 1",
+            "weight / (lower + upper)",
+            "weight / max(lower, upper)",
+        ),
+        (
             "left and right are exchanged",
             "(np.int64(state.facing) + action + 3) & 3",
             "(np.int64(state.facing) - action + 5) & 3",
@@ -186,11 +191,6 @@ FAULTS = [
     *faults(
         "rules",
         "rules.py",
-        (
-            "probabilities of the next colour do not add up to 1",
-            "(c, w / (lower + upper))",
-            "(c, w / max(lower, upper))",
-        ),
         (
             "a start outcome of another player's colour is taken",
             "[colour, colour + 1] if upper else [colour]",

@@ -7,7 +7,7 @@ import pytest
 
 from marrakech_agents.expectimax import WEIGHTS_FILE, ExpectimaxAgent
 from marrakech_agents.heuristic.evaluation import value
-from marrakech_agents.heuristic.one_turn import fill_values
+from marrakech_agents.heuristic.one_turn import MIND, fill_values
 from marrakech_agents.heuristic.opponent_model import likely_steering
 from marrakech_agents.heuristic.regions import PATCHES, ROLL_CHANCE, relay, survey
 from marrakech_agents.training.fitting import ROW, targets
@@ -193,13 +193,13 @@ def test_analysis_agrees_with_the_decision():
     assert (batch.states["phase"] != LAY).any()
 
 
-def slow_value_after_reply(before, action, sheet):
+def slow_value_after_reply(before, action, weights, sheet):
     """What a placement is worth to its player after the rival's turn, every board surveyed anew."""
     board = np.zeros(1, PATCHES)[0]
 
     def worth(state, seat):
         survey(state, board)
-        return value(state, board, seat, sheet)
+        return value(state, board, seat, weights, sheet)
 
     def stepped(state, action, outcome):
         after = np.array([state])
@@ -224,18 +224,18 @@ def slow_value_after_reply(before, action, sheet):
 
 def test_with_two_players_the_best_two_placements_are_valued_after_the_reply():
     agent, batch = ExpectimaxAgent(), Batch(4, seed=6)
-    mind, values = agent.mind_for(2)[0], np.zeros(15)
+    weights, mind, values = agent.weights_for(2)[0], np.zeros(1, MIND)[0], np.zeros(15)
     changed = 0
     for _ in range(40):
         actions = agent.act(batch.states, np.random.default_rng(0))
         for state, action in zip(batch.states, actions, strict=True):
             if state["phase"] == LAY:
-                fill_values(state, mind, values)
+                fill_values(state, weights, mind, values)
                 order = np.argsort(-values, kind="stable").tolist()
                 looked = {row.action: row.worth for row in agent.analyse(state)}
                 best, rest = order[:2], [looked[k] for k in order[2:] if k in looked]
                 for placement in best:
-                    expected = slow_value_after_reply(state, placement, mind["sheet"])
+                    expected = slow_value_after_reply(state, placement, weights, mind["sheet"])
                     assert looked[placement] == pytest.approx(expected, abs=1e-9)
                 assert action in best
                 assert rest == sorted(rest, reverse=True)

@@ -17,7 +17,7 @@ SCRIPTS = ("train", "evaluate")
 # A module may import from the rows above its own, and from its own row as long as no circle
 # arises. Packages (kernels, observation, render, arena, play) count as one module.
 LAYERS = (
-    ("spec", "files"),
+    ("spec", "files", "ownership", "command_line"),
     ("compile",),
     ("tables",),
     ("state",),
@@ -26,6 +26,7 @@ LAYERS = (
     ("kernels",),
     ("rules",),
     ("chance", "observation", "notation", "rewards", "solver"),
+    ("batch_kernels",),
     ("batch",),
     ("agent",),
     ("render",),
@@ -50,7 +51,7 @@ AGENT_ARROWS = {
 AGENT_ARROWS |= dict.fromkeys(AGENTS, (*AGENT_ARROWS, *AGENTS))
 AGENT_ARROWS["training"] = tuple(AGENT_ARROWS)
 
-CORE_DEPENDENCIES = {"numpy", "numba", "gymnasium", "pettingzoo", "PIL"}
+CORE_DEPENDENCIES = {"msgspec", "numpy", "numba", "gymnasium", "pettingzoo", "PIL"}
 EXTRA_DEPENDENCIES = {
     "sb3": {"stable_baselines3"},
     "arena": {"matplotlib", "rich", "tyro"},

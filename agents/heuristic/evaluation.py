@@ -10,8 +10,8 @@ The facts look two walks ahead, those of the *walker*, who moves next, and of th
 him, as `walks` takes them to steer. How the walker may lay his rug then is told by the facts
 `swing`, `growth`, `cover` and `cut`.
 
-Legend: *board* is a record of `patches.PATCHES`, *sheet* one of `SHEET`, in which the weights stand
-too; amounts are dirhams; a *toll* is limited by the money of the one who pays.
+Legend: *board* is a record of `regions.PATCHES`, *sheet* one of `SHEET`, *weights* one of
+`WEIGHTS`; amounts are dirhams; a *toll* is limited by the money of the one who pays.
 """
 
 from __future__ import annotations
@@ -71,11 +71,18 @@ NUM_TERMS: Final = 1 + 2 * NUM_FACTS
 MAX_TURNS: Final = 48
 """Turns left for which there are weights; where more are left, the last ones hold."""
 
+WEIGHTS: Final = np.dtype(
+    [
+        # By turns since a player moved, and turns left:
+        ("terms", np.float64, (MAX_PLAYERS, MAX_TURNS + 1, NUM_TERMS)),
+        ("spreads", np.float64, (MAX_TURNS + 1,)),  # width of the softmax, by turns left
+    ],
+    align=True,
+)
+"""What was fitted for a number of players."""
+
 SHEET: Final = np.dtype(
     [
-        # What was fitted for a number of players. By turns since a player moved, and turns left:
-        ("weights", np.float64, (MAX_PLAYERS, MAX_TURNS + 1, NUM_TERMS)),
-        ("spreads", np.float64, (MAX_TURNS + 1,)),  # width of the softmax, by turns left
         # What is found out about a position.
         ("facts", np.float64, (MAX_PLAYERS + 1, NUM_FACTS)),  # by seat, then of no player
         ("sums", np.float64, (NUM_FACTS,)),  # of the facts over all players in the game
@@ -98,23 +105,24 @@ MARGIN_WORTH: Final = 0.003
 
 
 @kernel
-def value(state: Record, board: Record, player: Int, sheet: Record) -> float:
+def value(state: Record, board: Record, player: Int, weights: Record, sheet: Record) -> float:
     """What a position between two turns is worth to a player: about his share of the win.
 
     Args:
         state: The game, before a walk or over.
         board: Its patches.
         player: The seat that looks.
-        sheet: The weights, and scratch: `share` tells from it what the position is worth to others.
+        weights: Of `WEIGHTS`.
+        sheet: Workspace: `share` tells from it what the position is worth to others.
     """
     if not game.is_over(state):
         fill_facts(state, board, sheet)
-        predict_scores(state, sheet)
-    return share(state, player, sheet)
+        predict_scores(state, weights, sheet)
+    return share(state, player, weights, sheet)
 
 
 @kernel
-def share(state: Record, player: Int, sheet: Record) -> float:
+def share(state: Record, player: Int, weights: Record, sheet: Record) -> float:
     """As `value`, with the scores on the sheet as `value` left them there for another player.
 
     Where the game is over, and for an eliminated player, the scores of now count.
@@ -122,7 +130,7 @@ def share(state: Record, player: Int, sheet: Record) -> float:
     if state.eliminated[player] or game.is_over(state):
         won = 0.0 if state.eliminated[player] else game.winner_share(state, player)
         return float(won + MARGIN_WORTH * _present_margin(state, player))
-    won = win_chance(state, player, sheet)
+    won = win_chance(state, player, weights, sheet)
     return float(won + MARGIN_WORTH * margin(state, sheet.scores, player))
 
 
@@ -137,9 +145,9 @@ def _present_margin(state: Record, player: Int) -> float:
 
 
 @kernel
-def win_chance(state: Record, player: Int, sheet: Record) -> float:
+def win_chance(state: Record, player: Int, weights: Record, sheet: Record) -> float:
     """The share of the win that the predicted scores promise to a player still in the game."""
-    scores, spread = sheet.scores, sheet.spreads[min(turns_left(state), MAX_TURNS)]
+    scores, spread = sheet.scores, weights.spreads[min(turns_left(state), MAX_TURNS)]
     total = 0.0
     for seat in range(state.num_players):
         if seat == player:
@@ -174,7 +182,7 @@ def turns_since(state: Record, player: Int) -> Int:
 
 
 @kernel
-def predict_scores(state: Record, sheet: Record) -> None:
+def predict_scores(state: Record, weights: Record, sheet: Record) -> None:
     """Writes the predicted final scores into `sheet`, after `fill_facts`; 0 for the eliminated."""
     turns = min(turns_left(state), MAX_TURNS)
     players = 0
@@ -191,7 +199,7 @@ def predict_scores(state: Record, sheet: Record) -> None:
     for _ in range(state.num_players):
         if not state.eliminated[mover]:
             since -= 1
-            terms = sheet.weights[since, turns]
+            terms = weights.terms[since, turns]
             own, others = terms[0], 0.0
             for k in range(NUM_FACTS):
                 fact = sheet.facts[mover, k]

@@ -21,7 +21,7 @@ from marrakech_env.spec import MAX_PLAYERS
 from marrakech_env.state import LAY, STATE, STEER, STEER_AT_END, WALK, Int, Record
 from marrakech_env.tables import FIRST_CELL, SECOND_CELL
 
-from .evaluation import SHEET, value
+from .evaluation import SHEET, WEIGHTS, value
 from .regions import (
     MAX_STEPS,
     NUM_STEERINGS,
@@ -39,7 +39,7 @@ FloatArray = NDArray[np.float64]
 
 MIND: Final = np.dtype(
     [
-        ("sheet", SHEET),  # the weights, and the facts of the last position valued
+        ("sheet", SHEET),  # the facts of the last position valued
         ("games", STATE, (7,)),  # positions one after the other
         ("boards", PATCHES, (4,)),  # their patches
         ("values", np.float64, (NUM_ACTIONS,)),  # of the actions
@@ -47,27 +47,27 @@ MIND: Final = np.dtype(
     ],
     align=True,
 )
-"""The weights for a number of players, and scratch, in one record: records are passed for free."""
+"""Workspace of one call. A record is passed by reference, without the cost of array arguments."""
 
 
-def new_mind(weights: FloatArray, spreads: FloatArray) -> NDArray[np.void]:
-    """Scratch with weights: MIND (1,).
+def new_weights(terms: FloatArray, spreads: FloatArray) -> NDArray[np.void]:
+    """Weights for a number of players: WEIGHTS (1,), read-only, so that threads may share them.
 
     Args:
-        weights: float64 (P, `evaluation.MAX_TURNS` + 1, `evaluation.NUM_TERMS`), see
-            `evaluation.SHEET`.
+        terms: float64 (P, `evaluation.MAX_TURNS` + 1, `evaluation.NUM_TERMS`).
         spreads: float64 (`evaluation.MAX_TURNS` + 1,).
     """
-    mind = np.zeros(1, MIND)
-    mind["sheet"]["weights"][0, : len(weights)] = weights
-    mind["sheet"]["spreads"][0] = spreads
-    return mind
+    weights = np.zeros(1, WEIGHTS)
+    weights["terms"][0, : len(terms)] = terms
+    weights["spreads"][0] = spreads
+    weights.setflags(write=False)
+    return weights
 
 
 @kernel
-def decide(state: Record, mind: Record) -> Int:
+def decide(state: Record, weights: Record, mind: Record) -> Int:
     """The action of highest value after one full turn."""
-    fill_values(state, mind, mind.values)
+    fill_values(state, weights, mind, mind.values)
     return best_action(mind.values)
 
 
@@ -82,7 +82,7 @@ def best_action(values: FloatArray) -> Int:
 
 
 @kernel
-def fill_values(state: Record, mind: Record, values: FloatArray) -> None:
+def fill_values(state: Record, weights: Record, mind: Record, values: FloatArray) -> None:
     """Writes the value of every action into `values`, -inf for those that are not legal."""
     player = np.int64(state.player)
     for action in range(NUM_ACTIONS):
@@ -97,37 +97,39 @@ def fill_values(state: Record, mind: Record, values: FloatArray) -> None:
         while legal:
             placement = lowest_cell(legal)
             legal &= legal - _ONE
-            values[FIRST_PLACEMENT + placement] = _placement_value(mind, 0, placement, player)
+            values[FIRST_PLACEMENT + placement] = _placement_value(
+                weights, mind, 0, placement, player
+            )
     elif state.phase == STEER and state.flags & STEER_AT_END:
         for steering in range(NUM_STEERINGS):
-            values[steering] = _handover_value(mind, 0, steering, player, 0)
+            values[steering] = _handover_value(weights, mind, 0, steering, player, 0)
     elif state.phase == STEER:
         for steering in range(NUM_STEERINGS):
             values[steering] = 0.0
             for k in range(MAX_STEPS):
                 mind.games[1] = state
                 game.step(mind.games[1], steering, k + 1)
-                values[steering] += ROLL_CHANCE[k] * _landing_value(mind, player)
+                values[steering] += ROLL_CHANCE[k] * _landing_value(weights, mind, player)
 
 
 @kernel
-def _landing_value(mind: Record, player: Int) -> float:
+def _landing_value(weights: Record, mind: Record, player: Int) -> float:
     """The value of `games[1]` after the player's walk: the best placement if he may lay."""
     state, board = mind.games[1], mind.boards[1]
     if state.phase != LAY or state.player != player:
         survey(state, board)  # whoever went bankrupt owns no patches any more
-        return value(state, board, player, mind.sheet)
+        return value(state, board, player, weights, mind.sheet)
     best = -np.inf
     legal = np.uint64(game.legal_placements(state))
     while legal:
         placement = lowest_cell(legal)
         legal &= legal - _ONE
-        best = max(best, _placement_value(mind, 1, placement, player))
+        best = max(best, _placement_value(weights, mind, 1, placement, player))
     return best
 
 
 @kernel
-def _placement_value(mind: Record, at: Int, placement: Int, player: Int) -> float:
+def _placement_value(weights: Record, mind: Record, at: Int, placement: Int, player: Int) -> float:
     """The value of laying in `games[at]`, whose patches are `boards[0]`."""
     # The colour of the next rug is not drawn: no fact asks for the one of who has just laid.
     lay_rug(mind, at, 0, placement, -1)
@@ -135,9 +137,9 @@ def _placement_value(mind: Record, at: Int, placement: Int, player: Int) -> floa
     if after.phase == STEER and after.player == player and after.flags & STEER_AT_END:
         best = -np.inf
         for steering in range(NUM_STEERINGS):
-            best = max(best, _handover_value(mind, at + 1, steering, player, 1))
+            best = max(best, _handover_value(weights, mind, at + 1, steering, player, 1))
         return best
-    return value(after, mind.boards[1], player, mind.sheet)
+    return value(after, mind.boards[1], player, weights, mind.sheet)
 
 
 @kernel
@@ -156,9 +158,11 @@ def lay_rug(mind: Record, at: Int, old: Int, placement: Int, colour: Int) -> Non
 
 
 @kernel
-def _handover_value(mind: Record, at: Int, steering: Int, player: Int, board: Int) -> float:
+def _handover_value(
+    weights: Record, mind: Record, at: Int, steering: Int, player: Int, board: Int
+) -> float:
     """With `steering=end`: the value of turning Assam in `games[at]` for the next player."""
     games = mind.games
     games[at + 1] = games[at]
     game.step(games[at + 1], steering, -1)
-    return value(games[at + 1], mind.boards[board], player, mind.sheet)
+    return value(games[at + 1], mind.boards[board], player, weights, mind.sheet)

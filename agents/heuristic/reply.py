@@ -34,7 +34,7 @@ _ONE = np.uint64(1)
 
 
 @kernel
-def look_at_replies(state: Record, mind: Record, values: FloatArray) -> None:
+def look_at_replies(state: Record, weights: Record, mind: Record, values: FloatArray) -> None:
     """Corrects `values`, as `turn.fill_values` left them, where a rug is to be laid.
 
     The best `WIDTH` placements get their values after the reply; all others keep their distance
@@ -57,7 +57,7 @@ def look_at_replies(state: Record, mind: Record, values: FloatArray) -> None:
         looked |= np.uint32(1) << np.uint32(top)
         mind.games[0] = state
         lay_rug(mind, 0, 0, top - FIRST_PLACEMENT, colour)
-        worth = _value_after_reply(mind, player)
+        worth = _value_after_reply(weights, mind, player)
         lowest = min(lowest, worth)
         correction = lowest - values[top]
         values[top] = worth
@@ -67,12 +67,12 @@ def look_at_replies(state: Record, mind: Record, values: FloatArray) -> None:
 
 
 @kernel
-def _value_after_reply(mind: Record, player: Int) -> float:
+def _value_after_reply(weights: Record, mind: Record, player: Int) -> float:
     """What `games[1]`, with patches `boards[1]`, is worth to a player after the next turn."""
     boards, sheet = mind.boards, mind.sheet
     state, walked = mind.games[1], mind.games[2]
     if state.phase != STEER:  # over
-        return value(state, boards[1], player, sheet)
+        return value(state, boards[1], player, weights, sheet)
     walker = np.int64(state.player)
     steering, _ = likely_steering(state, boards[1], sheet)
     total = 0.0
@@ -80,16 +80,16 @@ def _value_after_reply(mind: Record, player: Int) -> float:
         mind.games[2] = state
         game.step(walked, steering, k + 1)
         if walked.phase == LAY and walked.player == walker:
-            worth = _value_after_rug(mind, player)
+            worth = _value_after_rug(weights, mind, player)
         else:
             survey(walked, boards[2])  # whoever went bankrupt owns no patches any more
-            worth = value(walked, boards[2], player, sheet)
+            worth = value(walked, boards[2], player, weights, sheet)
         total += ROLL_CHANCE[k] * worth
     return total
 
 
 @kernel
-def _value_after_rug(mind: Record, player: Int) -> float:
+def _value_after_rug(weights: Record, mind: Record, player: Int) -> float:
     """What `games[2]` is worth to a player when its mover has laid the rug that suits him best."""
     games, sheet = mind.games, mind.sheet
     mover = np.int64(games[2].player)
@@ -98,7 +98,7 @@ def _value_after_rug(mind: Record, player: Int) -> float:
     while legal:
         lay_rug(mind, 2, 1, lowest_cell(legal), -1)
         legal &= legal - _ONE
-        theirs = value(games[3], mind.boards[2], mover, sheet)
+        theirs = value(games[3], mind.boards[2], mover, weights, sheet)
         if theirs > most:
-            most, worth = theirs, share(games[3], player, sheet)
+            most, worth = theirs, share(games[3], player, weights, sheet)
     return worth

@@ -23,31 +23,37 @@ from .regions import survey
 
 @kernel
 def forecast(
-    states: States, minds: NDArray[np.void], shares: FloatArray, margins: FloatArray
+    states: States,
+    all_weights: NDArray[np.void],
+    minds: NDArray[np.void],
+    shares: FloatArray,
+    margins: FloatArray,
 ) -> None:
     """Writes every seat's expected share of the win and final margin, exact in finished games.
 
     Args:
         states: STATE (B,), games in any phase; their turns are ended in place.
+        all_weights: WEIGHTS (1,).
         minds: MIND (1,).
         shares: float64 (B, P), overwritten.
         margins: float64 (B, P), overwritten: final score minus the best other one, in dirhams.
     """
-    mind = minds[0]
+    weights, mind = all_weights[0], minds[0]
     for i in range(len(states)):
         state: Record = states[i]
         while state.phase == LAY or (state.phase == STEER and state.flags & STEER_AT_END):
-            action = decide(state, mind)
+            action = decide(state, weights, mind)
             # The colour of the next rug is not drawn: no fact asks for the one of who has just laid
             game.step(state, action, -1)
-        _between_turns(state, mind.boards[0], mind.sheet, shares[i], margins[i])
+        _between_turns(state, weights, mind, shares[i], margins[i])
 
 
 @kernel
 def _between_turns(
-    state: Record, board: Record, sheet: Record, shares: FloatArray, margins: FloatArray
+    state: Record, weights: Record, mind: Record, shares: FloatArray, margins: FloatArray
 ) -> None:
     """As `forecast`, for one game that is before a walk or over."""
+    board, sheet = mind.boards[0], mind.sheet
     over = game.is_over(state)
     scores = sheet.scores
     if over:
@@ -56,7 +62,7 @@ def _between_turns(
     else:
         survey(state, board)
         fill_facts(state, board, sheet)
-        predict_scores(state, sheet)
+        predict_scores(state, weights, sheet)
     for seat in range(state.num_players):
         margins[seat] = margin(state, scores, seat)
         if over:
@@ -64,4 +70,4 @@ def _between_turns(
         elif state.eliminated[seat]:
             shares[seat] = 0.0
         else:
-            shares[seat] = win_chance(state, seat, sheet)
+            shares[seat] = win_chance(state, seat, weights, sheet)

@@ -29,7 +29,6 @@ from marrakech_env.spec import MAX_PLAYERS, RuleSet
 from marrakech_env.state import LAY, OVER, STATE, STEER, Record, write_rules
 
 from .. import greedy
-from ..expectimax import WEIGHTS_FILE, interpolate, spreads_of
 from ..heuristic import one_turn as turn
 from ..heuristic.evaluation import (
     FACTS,
@@ -39,8 +38,9 @@ from ..heuristic.evaluation import (
     predict_scores,
     turns_since,
 )
-from ..heuristic.one_turn import new_mind
+from ..heuristic.one_turn import MIND, new_weights
 from ..heuristic.regions import MAX_STEPS, PATCHES, ROLL_CHANCE, survey, turns_left
+from ..heuristic.weights import WEIGHTS_FILE, interpolate, spreads_of
 
 KNOTS: Final = np.array([1, 2, 3, 4, 6, 8, 12, 18, 26, 36, 48])
 TRACES: Final = (1.0, 1.0, 0.95, 0.95, 0.9)
@@ -152,7 +152,8 @@ def play(
         template,
         clocks,
         by_greedy,
-        new_mind(interpolate(at_knots, KNOTS), spreads_of(spread)),
+        new_weights(interpolate(at_knots, KNOTS), spreads_of(spread)),
+        np.zeros(1, MIND),
         np.zeros(1, PATCHES),
         rows,
         finals,
@@ -166,6 +167,7 @@ def _play(
     template: NDArray[Any],
     clocks: NDArray[Any],
     by_greedy: NDArray[np.bool_],
+    all_weights: NDArray[Any],
     minds: NDArray[Any],
     boards: NDArray[Any],
     rows: NDArray[Any],
@@ -173,7 +175,7 @@ def _play(
     shares: FloatArray,
 ) -> int:
     """Plays one game for every clock, in place; returns how many rows were written."""
-    mind, board, sheet = minds[0], boards[0], minds[0].sheet
+    weights, mind, board, sheet = all_weights[0], minds[0], boards[0], minds[0].sheet
     plays, trial = template.copy(), template.copy()
     count = 0
     for number in range(len(clocks)):
@@ -185,12 +187,12 @@ def _play(
             if greedily:
                 action = greedy.decide(state, board)
             else:
-                action = turn.decide(state, mind)
+                action = turn.decide(state, weights, mind)
             if state.phase == STEER:
                 row = rows[count]
                 count += 1
                 row.game, row.turns = number, turns_left(state)
-                _predict(state, board, sheet, row.predicted)
+                _predict(state, weights, board, sheet, row.predicted)
                 for seat in range(state.num_players):
                     row.since[seat] = -1 if state.eliminated[seat] else turns_since(state, seat)
                     for k in range(NUM_FACTS):
@@ -202,9 +204,9 @@ def _play(
                         if greedily:
                             reply = greedy.decide(trial[0], board)
                         else:
-                            reply = turn.decide(trial[0], mind)
+                            reply = turn.decide(trial[0], weights, mind)
                         game.step(trial[0], reply, -1)
-                    _predict(trial[0], board, sheet, sheet.scores)
+                    _predict(trial[0], weights, board, sheet, sheet.scores)
                     for seat in range(state.num_players):
                         row.backup[seat] += ROLL_CHANCE[k] * sheet.scores[seat]
             draws += 2
@@ -219,7 +221,9 @@ def _play(
 
 
 @kernel
-def _predict(state: Record, board: Record, sheet: Record, scores: FloatArray) -> None:
+def _predict(
+    state: Record, weights: Record, board: Record, sheet: Record, scores: FloatArray
+) -> None:
     """Writes final scores, predicted or (in a finished game) real ones, into `scores`."""
     if game.is_over(state):
         for seat in range(state.num_players):
@@ -227,7 +231,7 @@ def _predict(state: Record, board: Record, sheet: Record, scores: FloatArray) ->
         return
     survey(state, board)
     fill_facts(state, board, sheet)
-    predict_scores(state, sheet)
+    predict_scores(state, weights, sheet)
     for seat in range(state.num_players):
         scores[seat] = min(MAX_SCORE, max(0.0, sheet.scores[seat]))
 

@@ -3,11 +3,13 @@
 Expectimax looks one full turn ahead here (`turn`), never at the reply. Their turns are valued like
 all others: the expectation over the die of what the network says after the turn.
 
-Legend: *kind* of a seat: SELF (the network plays it), GREEDY or EXPECTIMAX; *rivals*: weights and
-scratch of the two, a record of `turn.MIND`.
+Legend: *kind* of a seat: SELF (the network plays it), GREEDY or EXPECTIMAX; *opponents*: a
+record of `OPPONENTS`, the weights and workspaces of the two.
 """
 
 from __future__ import annotations
+
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,39 +21,46 @@ from marrakech_env.state import LAY, STEER, STEER_AT_END, Int, Record
 from marrakech_env.tables import DIE_PROBABILITY
 
 from .. import greedy
-from ..expectimax import ExpectimaxAgent
 from ..heuristic import one_turn as turn
+from ..heuristic.evaluation import WEIGHTS
+from ..heuristic.regions import PATCHES
 from ..value_net.inputs import NOBODY, NUM_FACES
 from ..value_net.network import MAX_MARGIN
 from ..value_net.one_turn import copy_state, draw_chance, value_between
 
 SELF, GREEDY, EXPECTIMAX = range(3)
+OPPONENTS: Final = np.dtype(
+    [("greedy", PATCHES), ("expectimax", turn.MIND), ("weights", WEIGHTS)], align=True
+)
 
 
-def new_rivals(num_players: int) -> NDArray[np.void]:
-    """Weights of expectimax for a number of players, and scratch of both agents: MIND (1,)."""
-    return ExpectimaxAgent().mind_for(num_players)
+def new_opponents(weights: NDArray[np.void]) -> NDArray[np.void]:
+    """Workspaces of both agents with weights of expectimax, WEIGHTS (1,): OPPONENTS (1,)."""
+    opponents = np.zeros(1, OPPONENTS)
+    opponents["weights"] = weights
+    return opponents
 
 
 @kernel
-def decide(state: Record, kind: Int, rivals: Record) -> Int:
-    """The decision of a rival."""
+def decide(state: Record, kind: Int, opponents: Record) -> Int:
+    """The decision of an opponent."""
     if kind == GREEDY:
-        return greedy.decide(state, rivals.boards[0])
-    return turn.decide(state, rivals)
+        return greedy.decide(state, opponents.greedy)
+    return turn.decide(state, opponents.weights, opponents.expectimax)
 
 
 @kernel
-def value_rival_turn(
-    state: Record, kind: Int, rivals: Record, mind: Record, tables: Record
+def value_opponent_turn(
+    state: Record, kind: Int, opponents: Record, workspace: Record, evaluator: Record
 ) -> None:
-    """Writes a rival's steering and the expected values of all seats after it into `mind.turn`."""
-    found, after, work, sums = mind.turn, mind.trial, mind.other_work, mind.sums
+    """Write an opponent's steering and the values of all seats after it into `workspace.turn`."""
+    found, after = workspace.turn, workspace.trial
+    work, sums = workspace.other_work, workspace.sums
     mover = np.int64(state.player)
     for seat in range(MAX_PLAYERS):
         found.seat_margin[seat] = 0
         found.seat_win[seat] = 0
-    found.best = decide(state, kind, rivals)
+    found.best = decide(state, kind, opponents)
     for steps in range(1, NUM_FACES + 1):
         copy_state(state, after)
         game.step(after, found.best, steps)
@@ -62,11 +71,11 @@ def value_rival_turn(
             draw = draw_chance(after, laid)
             lower, upper = game.next_colour_weights(after)
             colour = -1 if lower + upper == 0 else 2 * mover + (lower == 0)
-            game.step(after, decide(after, kind, rivals), colour)
+            game.step(after, decide(after, kind, opponents), colour)
             if after.phase == STEER and after.flags & STEER_AT_END:
-                game.step(after, decide(after, kind, rivals), -1)
+                game.step(after, decide(after, kind, opponents), -1)
                 laid, draw = -1, np.float32(1)
-        value_between(after, mover, laid, draw, work, mind, tables)
+        value_between(after, mover, laid, draw, work, workspace, evaluator)
         chance = DIE_PROBABILITY[steps]
         for seat in range(MAX_PLAYERS):
             slot = work.slot_of_seat[seat]

@@ -1,4 +1,4 @@
-"""Games that the value network plays against itself or against `rivals`, as rows to learn from.
+"""Games of the value network against itself or fixed opponents, as rows to learn from.
 
 A row is the position between two turns: its inputs, the network's values of all seats there, and
 the exact expectation of those values after the next turn, over its die and with its best reply,
@@ -25,11 +25,18 @@ from marrakech_env.spec import MAX_PLAYERS, RuleSet
 from marrakech_env.state import LAY, OVER, STATE, STEER, STEER_AT_END, Int, Record, write_rules
 from marrakech_env.tables import NUM_PLACEMENTS
 
+from ..expectimax import ExpectimaxAgent
 from ..value_net.inputs import NOBODY, NUM_INPUTS, Real
 from ..value_net.network import MAX_MARGIN, write_row
-from ..value_net.one_turn import copy_state, draw_chance, look_ahead, new_minds, value_between
-from ..value_net.tables import TABLE
-from .fixed_opponents import EXPECTIMAX, GREEDY, SELF, decide, new_rivals, value_rival_turn
+from ..value_net.one_turn import (
+    copy_state,
+    draw_chance,
+    look_ahead,
+    new_evaluator,
+    new_workspaces,
+    value_between,
+)
+from .fixed_opponents import EXPECTIMAX, GREEDY, SELF, decide, new_opponents, value_opponent_turn
 
 GREEDY_SHARE: Final = 0.67
 """Part of the games with guests in which they are greedy, not expectimax."""
@@ -76,9 +83,9 @@ class Player:
     """Plays games in one thread."""
 
     def __init__(self, rule_set: RuleSet, net: NDArray[np.void]) -> None:
-        """Takes the weights, a NET (1,); `minds['net']` may be overwritten between calls."""
-        self.minds = new_minds(net)
-        self._rivals = new_rivals(rule_set.num_players)
+        """Takes the weights, a NET (1,); `evaluator['net']` may be overwritten between calls."""
+        self.evaluator, self._workspaces = new_evaluator(net), new_workspaces()
+        self._weights = ExpectimaxAgent().weights_for(rule_set.num_players)
         self._start = np.zeros(1, STATE)
         write_rules(self._start, rule_set)
         self._rows_a_game = rule_set.rugs * rule_set.num_players
@@ -122,12 +129,12 @@ class Player:
             np.zeros(2, STATE),
             self._start,
             clocks,
-            self.minds,
-            TABLE,
+            self._workspaces,
+            self.evaluator,
             epsilon,
             guests,
             siblings,
-            self._rivals,
+            new_opponents(self._weights),
             games.inputs,
             games.seats,
             games.value,
@@ -144,12 +151,12 @@ def _play(
     states: NDArray[np.void],
     template: NDArray[np.void],
     clocks: NDArray[np.void],
-    minds: NDArray[np.void],
-    tables: NDArray[np.void],
+    workspaces: NDArray[np.void],
+    evaluators: NDArray[np.void],
     epsilon: float,
     guests: float,
     siblings: float,
-    all_rivals: NDArray[np.void],
+    all_opponents: NDArray[np.void],
     inputs: NDArray[np.float32],
     seats: NDArray[np.int8],
     value: NDArray[np.float32],
@@ -162,9 +169,9 @@ def _play(
     Returns:
         How many rows the games have, and the first row of the siblings.
     """
-    mind, table, state, trial = minds[0], tables[0], states[0], states[1]
-    rivals = all_rivals[0]
-    turn = mind.turn
+    workspace, evaluator, state, trial = workspaces[0], evaluators[0], states[0], states[1]
+    opponents = all_opponents[0]
+    turn = workspace.turn
     row, free = 0, len(inputs)
     for i in range(len(clocks)):
         # Exploration has a stream of its own, so that dice depend on the seed alone.
@@ -181,9 +188,9 @@ def _play(
             mover = np.int64(state.player)
             kind = SELF if mover == own_seat else guest
             if kind == SELF:
-                look_ahead(state, mind, table)
+                look_ahead(state, workspace, evaluator)
             else:
-                value_rival_turn(state, kind, rivals, mind, table)
+                value_opponent_turn(state, kind, opponents, workspace, evaluator)
             if row > game_row:
                 _write_backup(turn, backup[row - 1])
             decision += 1
@@ -203,7 +210,7 @@ def _play(
                 if kind == SELF:
                     placement = _best_placement(state, turn)
                 else:
-                    placement = decide(state, kind, rivals) - FIRST_PLACEMENT
+                    placement = decide(state, kind, opponents) - FIRST_PLACEMENT
                 if (
                     kind == SELF
                     and not state.flags & STEER_AT_END
@@ -214,8 +221,8 @@ def _play(
                         state,
                         trial,
                         chance.absorb(key, np.uint64(decision)),
-                        minds,
-                        table,
+                        workspaces,
+                        evaluator,
                         inputs,
                         seats,
                         value,
@@ -232,14 +239,14 @@ def _play(
                 chance.advance(state, placement + FIRST_PLACEMENT, clocks[i])
                 if state.phase == STEER and state.flags & STEER_AT_END and state.player == mover:
                     if kind == SELF:
-                        look_ahead(state, mind, table)
+                        look_ahead(state, workspace, evaluator)
                         chance.advance(state, turn.best, clocks[i])
                     else:
-                        chance.advance(state, decide(state, kind, rivals), clocks[i])
+                        chance.advance(state, decide(state, kind, opponents), clocks[i])
                     laid, draw = -1, np.float32(1)
             if state.phase == OVER:
                 break
-            _write(state, mover, laid, draw, mind, table, inputs, seats, value, row)
+            _write(state, mover, laid, draw, workspace, evaluator, inputs, seats, value, row)
             explored[row] = is_explored
             last[row] = False
             row += 1
@@ -261,8 +268,8 @@ def _write_siblings(
     state: Record,
     trial: Record,
     key: Int,
-    minds: NDArray[np.void],
-    table: Record,
+    workspaces: NDArray[np.void],
+    evaluator: Record,
     inputs: NDArray[np.float32],
     seats: NDArray[np.int8],
     value: NDArray[np.float32],
@@ -291,9 +298,9 @@ def _write_siblings(
         game.step(trial, placement + FIRST_PLACEMENT, colour)
         if trial.phase != OVER:
             free -= 1
-            _write(trial, mover, laid, draw, minds[0], table, inputs, seats, value, free)
-            look_ahead(trial, minds[1], table)
-            _write_backup(minds[1].turn, backup[free])
+            _write(trial, mover, laid, draw, workspaces[0], evaluator, inputs, seats, value, free)
+            look_ahead(trial, workspaces[1], evaluator)
+            _write_backup(workspaces[1].turn, backup[free])
     return free
 
 
@@ -313,17 +320,17 @@ def _write(
     mover: Int,
     laid: Int,
     draw: Real,
-    mind: Record,
-    table: Record,
+    workspace: Record,
+    evaluator: Record,
     inputs: NDArray[np.float32],
     seats: NDArray[np.int8],
     value: NDArray[np.float32],
     row: Int,
 ) -> None:
     """Writes a row for the position between two turns."""
-    work, sums = mind.other_work, mind.sums
-    value_between(state, mover, laid, draw, work, mind, table)
-    write_row(work, table, inputs[row])
+    work, sums = workspace.other_work, workspace.sums
+    value_between(state, mover, laid, draw, work, workspace, evaluator)
+    write_row(work, evaluator.tables, inputs[row])
     for seat in range(MAX_PLAYERS):
         slot = work.slot_of_seat[seat]
         seats[row, seat] = -1

@@ -24,8 +24,9 @@ from torch import Tensor
 
 from marrakech_env.spec import MAX_PLAYERS, RuleSet, resolve_rules
 
-from ..value import WEIGHT_NAMES, Effort, ValueAgent, ValueHead, ValueModel, save
+from ..value import Effort, ValueAgent
 from ..value_net.inputs import LEAD_INPUT, LEAD_UNIT, NUM_INPUTS
+from ..value_net.model import WEIGHT_NAMES, ValueHead, ValueModel, save
 from ..value_net.network import MARGIN_UNIT, NUM_HIDDEN, NUM_OUTPUTS, NUM_SUMS, empty_net
 from .self_play import Games, Player
 
@@ -211,7 +212,7 @@ class TDTrainer:
         for name in WEIGHT_NAMES:
             self._net[name][0] = self._averages[name].numpy()
         for player in self._players:
-            player.minds["net"] = self._net
+            player.evaluator["net"] = self._net
 
     def _learn(self, games: Games, lam: float) -> tuple[float, float]:
         """Steps of Adam over the rows in random order; returns the mean losses."""

@@ -17,7 +17,7 @@ from marrakech_env.observation.features import FEATURES
 from marrakech_env.observation.planes import MAX_PLANE_MONEY, PLANES, fill_flat, fill_planes
 from marrakech_env.observation.schema import Schema
 from marrakech_env.spec import BOARD_SIZE
-from marrakech_env.state import STATE, State, States, as_states
+from marrakech_env.state import STATE, State, States, as_seats, as_states
 
 IntArray = NDArray[np.int64]
 
@@ -111,19 +111,8 @@ def encode(
     found = find_form(form)
     states = as_states(states)
     seated = int(states["num_players"][0]) if len(states) else 2
-    observers = np.full(len(states), -1)
-    if players is not None:
-        wanted = np.asarray(players)
-        if wanted.shape not in ((), states.shape) or wanted.dtype.kind not in "iu":
-            raise ValueError(
-                f"players must be one seat or integers of shape {states.shape}, "
-                f"not {wanted.dtype} of shape {wanted.shape}"
-            )
-        if ((wanted < 0) | (wanted >= seated)).any():
-            raise ValueError(f"players must be seats 0..{seated - 1}, not {players!r}")
-        observers[:] = wanted
     out = found.zeros(len(states), seated)
-    found.fill(states, np.arange(len(states)), observers, out)
+    found.fill(states, np.arange(len(states)), as_seats(players, states), out)
     return out
 
 
