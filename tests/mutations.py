@@ -176,12 +176,21 @@ FAULTS = [
     ),
     *faults(
         "rules",
-        "rules.py",
+        "kernels/regions.py",
         (
             "regions of one colour are added up in the tolls",
-            "amount = game.popcount(patch)",
-            "amount = game.popcount(left)",
+            "regions.squares[count] = game.popcount(bits)",
+            "regions.squares[count] = game.popcount(boards[colour])",
         ),
+        (
+            "regions go around the edge of the board",
+            "return east & game.NOT_EAST_EDGE, south",
+            "return east, south",
+        ),
+    ),
+    *faults(
+        "rules",
+        "rules.py",
         (
             "a start outcome of another player's colour is taken",
             "[colour, colour + 1] if upper else [colour]",

@@ -213,6 +213,31 @@ def test_fill_writes_the_listed_games_only(form: str) -> None:
 
 
 @pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("num_games", [1, 5])
+def test_arrays_to_fill_are_zeros_aligned_to_64_bytes(form: str, num_games: int) -> None:
+    found = find_form(form)
+    kept = [found.zeros(num_games, 3) for _ in range(8)]  # the system aligns some by chance
+    for array in kept:
+        assert array.shape == (num_games, *found.shape(3))
+        assert array.dtype == found.dtype
+        assert array.ctypes.data % 64 == 0
+        assert array.flags.c_contiguous
+        assert array.flags.writeable
+        assert not array.any()
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_encode_takes_states_of_any_layout(form: str) -> None:
+    states = random_states("official", 3, 8, seed=9)[:12]
+    expected = encode(states, form, 1)
+    frozen = states.copy()
+    frozen.setflags(write=False)
+    np.testing.assert_array_equal(encode(frozen, form, 1), expected)
+    np.testing.assert_array_equal(encode(states[::-2], form, 1), expected[::-2])
+    np.testing.assert_array_equal(encode(states, form, np.full(12, 1, np.uint8)), expected)
+
+
+@pytest.mark.parametrize("form", FORMS)
 def test_no_states_give_no_observations(form: str) -> None:
     assert encode(np.zeros(0, STATE), form).shape == (0, *find_form(form).shape(2))
 

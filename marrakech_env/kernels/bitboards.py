@@ -1,7 +1,7 @@
 """Squares as bits: single ones, those beside them, and all rugs that could be laid.
 
-Legend: *swing* of a rug: what its halves cover, 2 for a square of others, 1 for one of nobody, 0
-for an own one.
+Legend: *swing* of a rug: what its halves cover, 2 for a square of others, 1 for an empty or neutral
+one, 0 for an own one.
 """
 
 from __future__ import annotations

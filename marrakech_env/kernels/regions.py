@@ -1,7 +1,7 @@
 """Regions: the side-connected squares of one colour, listed for a whole board.
 
-A square belongs to a region as long as the owner of its colour is still in the game: whoever else
-stops on it owes the owner the number of its squares. Neutral rugs (rule 7) belong to no region.
+A square belongs to a region as long as the owner of its colour is still in the game: other players
+who stop on it owe the owner the size of the region. Neutral rugs (rule 7) belong to no region.
 
 Legend: *boards* are four bitboards, one a colour.
 """

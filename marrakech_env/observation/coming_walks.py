@@ -161,7 +161,7 @@ _BIAS: Final = np.uint32(len(DIE) * NUM_CELLS)
 
 @kernel
 def find_tolls(state: Record, observer: Int, walker: Int, work: Record) -> None:
-    """Write the packed toll of a seat on each square into `work`; -1 stands for nobody."""
+    """Write the packed toll of a walker on each square into `work`; -1 stands for no walker."""
     own_board = game.board_of(state, walker) if walker >= 0 else ~np.uint64(0)
     for cell in range(NUM_CELLS):
         size = np.int32(work.size[cell])

@@ -235,7 +235,7 @@ def find_near(work: Record) -> None:
 
 @kernel
 def income(sums: NDArray[np.uint64], work: Record, observer: Int, walk: Int, column: Int) -> Real:
-    """The expected income of a coming walk, 0 where nobody takes it.
+    """The expected income of a coming walk, 0 where no player takes it.
 
     Args:
         sums: `work.before` or `work.after`.

@@ -21,7 +21,7 @@ MIN_PLAYERS: Final = 2
 _COUNTS: Final = range(MIN_PLAYERS, MAX_PLAYERS + 1)
 
 MAX_MONEY_OF_ALL: Final = MAX_PLAYERS * MAX_MONEY
-"""Most dirhams that one player can come to hold: those of all four of a position text."""
+"""Most dirhams that one player can come to hold: the money of all four of a position text."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Entry:
     Attributes:
         name: Unique in its schema.
         counts: How many planes or numbers it has with 2, 3 and 4 players.
-        meaning: For the documentation: what each stands for, in which order, seen by whom.
+        meaning: For the documentation: what each stands for, and in which order.
         low: Least value, before the division.
         high: Greatest value, before the division.
         divisor: What the encoder divides the value by, so that usual values are of order 1.
@@ -52,11 +52,11 @@ class Entry:
         return np.float32(1 / self.divisor)
 
     def count(self, num_players: int) -> int:
-        """Planes or numbers with so many players."""
+        """Planes or numbers with this number of players."""
         return self.counts[num_players - MIN_PLAYERS]
 
     def size(self, num_players: int) -> int:
-        """Numbers that it takes in a vector."""
+        """Numbers in a vector."""
         return self.count(num_players) * (NUM_CELLS if self.by_square else 1)
 
 
