@@ -41,9 +41,9 @@ try:
     from marrakech_agents.training.temporal_difference import Settings
     from marrakech_agents.training.value_learner import ValueLearner
     from marrakech_env import arena
-    from marrakech_env.arena.cli import BAD_INPUT, INTERRUPTED, UNWRITTEN
     from marrakech_env.arena.report import print_result, write_json
     from marrakech_env.arena.tournament import MOST_DEALS
+    from marrakech_env.command_line import BAD_INPUT, INTERRUPTED, UNWRITTEN
 except ModuleNotFoundError as error:
     print(f"train.py needs {error.name}: pip install -e '.[train]' (in the clone)", file=sys.stderr)
     sys.exit(2)

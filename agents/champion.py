@@ -18,8 +18,8 @@ from marrakech_env.state import State, States, as_states, one_state
 
 from .common.action_values import ActionValue, checked_count, checked_number, ranked
 from .common.endgame import solve_late
-from .value import ValueAgent, ValueModel
-from .value_net.tables import TABLE
+from .value import ValueAgent
+from .value_net.model import ValueModel
 from .value_net.tree import new_tree, search
 
 PLAYOUTS: Final = 140
@@ -78,8 +78,8 @@ class ChampionAgent(ValueAgent):
         states = as_states(states)
         values = np.full((len(states), NUM_ACTIONS), -np.inf)
         if len(states):
-            minds = self._minds_for(int(states["num_players"][0]))
-            tree = new_tree(self._playouts, self._exploration, minds, TABLE)
+            evaluator = self._evaluator_for(int(states["num_players"][0]))
+            tree = new_tree(self._playouts, self._exploration, evaluator)
             early = solve_late(states, values, SOLVED_TURNS)
             search(states, early, self._playouts, tree, values)
         return values

@@ -7,7 +7,7 @@ equal steerings, the one after which the next player will owe most.
 are cut, by what visitors will owe there in the turns left; and the toll that the next player faces
 from Assam's square, at their best steering and on average.
 
-Legend: `B` games; `regions` is a record of `REGIONS`; amounts are dirhams.
+Legend: `B` games; `regions` is a record of `REGION_MAP`; amounts are dirhams.
 """
 
 from __future__ import annotations
@@ -19,9 +19,10 @@ from numpy.typing import NDArray
 
 from marrakech_env import game
 from marrakech_env.actions import FIRST_PLACEMENT
-from marrakech_env.bitboards import lowest_cell
 from marrakech_env.compile import kernel
 from marrakech_env.game import NO_SEAT
+from marrakech_env.kernels.bitboards import lowest_cell
+from marrakech_env.kernels.regions import REGIONS
 from marrakech_env.spec import MAX_PLAYERS, NUM_CELLS
 from marrakech_env.state import LAY, STEER, STEER_AT_END, Bits, Int, Record, States, as_states
 from marrakech_env.tables import (
@@ -33,7 +34,7 @@ from marrakech_env.tables import (
     SECOND_CELL,
 )
 
-from .heuristic.regions import REGIONS, cut_regions, joined_region, survey
+from .heuristic.regions import REGION_MAP, cut_regions, joined_region, map_regions
 
 RUIN: Final = 20
 """Cost of a bankruptcy on top of the money that is lost."""
@@ -43,10 +44,11 @@ players; a loss of the only opponent counts 1."""
 AT_BEST, ON_AVERAGE = 0.5, 0.25
 """Weights of the next player's expected toll at the steering that costs them least, and of its
 mean over their steerings. The sum is below 1: they will find a way out."""
-WORKSPACE: Final = np.dtype(
+GREEDY_WORKSPACE: Final = np.dtype(
     [
-        ("regions", REGIONS),  # of the game
-        ("cut", REGIONS),  # of the game once a rug has cut some
+        ("listed", REGIONS),  # the regions of the game
+        ("regions", REGION_MAP),  # the same by square
+        ("cut", REGION_MAP),  # the same once a rug has cut some
         ("weights", np.float64, (MAX_PLAYERS + 1,)),  # what a loss counts, by owner + 1
     ],
     align=True,
@@ -81,15 +83,15 @@ class GreedyAgent:
 @kernel
 def _choose(states: States, actions: NDArray[np.int64]) -> None:
     """Write the decision of every game into `actions`."""
-    workspaces = np.empty(1, WORKSPACE)
+    workspaces = np.empty(1, GREEDY_WORKSPACE)
     for i in range(len(states)):  # a record alone would not keep the array in memory
         actions[i] = decide(states[i], workspaces[0])
 
 
 @kernel
 def decide(state: Record, work: Record) -> Int:
-    """The decision of one game; `work` is a record of `WORKSPACE`."""
-    survey(state, work.regions)
+    """The decision of one game; `work` is a record of `GREEDY_WORKSPACE`."""
+    map_regions(state, work.listed, work.regions)
     if state.phase == LAY:
         return _best_placement(state, work)
     if state.phase != STEER:
@@ -134,7 +136,7 @@ def _dearest_steering_for_next(state: Record, regions: Record) -> Int:
 def _income_after(state: Record, regions: Record, heading: Int, steering: Int) -> float:
     """The mover's expected income from the next player after a walk of their own."""
     payer, income = game.next_player(state, np.int64(state.player)), 0.0
-    if payer != NO_SEAT and game.turns_left(state) > 1:
+    if payer != NO_SEAT and game.all_rugs_left(state) > 1:
         for k in range(MAX_STEPS):
             after = np.int64(LANDINGS[heading, steering, k])
             income += ROLL_CHANCE[k] * _expected_income(state, regions, after, payer, _NONE)
@@ -201,7 +203,7 @@ def _best_placement(state: Record, work: Record) -> Int:
     payer = game.next_player(state, player)
     # Dirhams that a square more in a region will bring, for each of its squares: of every 49 turns
     # of the other players one ends there.
-    turns = game.turns_left(state) - 1
+    turns = game.all_rugs_left(state) - 1
     prospect = turns * (state.num_players - 1) / (state.num_players * NUM_CELLS)
     ahead = _NONE  # regions of other colours that the next walk can end on
     for steering in range(NUM_STEERINGS):

@@ -9,8 +9,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marrakech_env import game
-from marrakech_env.bitboards import cell_at
 from marrakech_env.compile import kernel
+from marrakech_env.kernels.bitboards import cell_at
 from marrakech_env.state import States, as_states
 
 

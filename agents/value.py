@@ -25,7 +25,6 @@ from marrakech_env import rewards
 from marrakech_env.actions import NUM_ACTIONS
 from marrakech_env.rewards import MARGIN_UNIT
 from marrakech_env.rules import scores, winner_shares
-from marrakech_env.spec import check_num_players, resolve_rules
 from marrakech_env.state import OVER, State, States, as_states, one_state
 
 from .common import model_files as models
@@ -38,82 +37,11 @@ from .common.action_values import (
     choose_actions,
 )
 from .common.endgame import is_late, solved_actions
-from .common.tensors import Tensors
-from .value_net.network import NET, empty_net
-from .value_net.one_turn import new_minds, value_seats
-from .value_net.tables import TABLE
+from .value_net.model import KIND, ValueHead, ValueModel, load_model, save
+from .value_net.one_turn import new_evaluator, new_workspaces, value_seats
 from .value_net.two_turns import EFFORT, value_actions
 
-KIND: Final = "value"
-
-
-@dataclass(frozen=True, slots=True)
-class ValueHead:
-    """What `model.json` says about a model.
-
-    Attributes:
-        num_players: The number of players that it was trained for.
-        rules: The RULES text of its training games.
-        seed: Seed of the training.
-        games: Games that it learned from.
-        minutes: How long that took.
-        machine: On what.
-        margin_weight: What a dirham of margin is worth beside a win.
-        trained_by: The command or program, for people.
-    """
-
-    num_players: int
-    rules: str
-    seed: int
-    games: int
-    minutes: float
-    machine: str
-    margin_weight: float
-    trained_by: str
-
-
-@dataclass(frozen=True, slots=True)
-class ValueModel:
-    """A head and its weights, checked.
-
-    Attributes:
-        head: What the model is.
-        net: NET (1,).
-    """
-
-    head: ValueHead
-    net: NDArray[np.void]
-
-    @classmethod
-    def from_weights(cls, head: ValueHead, weights: Tensors) -> ValueModel:
-        """Checks head and weights.
-
-        Raises:
-            ValueError: They do not fit this version of the package.
-        """
-        check_num_players(head.num_players)
-        resolve_rules(head.rules, head.num_players)
-        if abs(head.margin_weight) > 1:
-            raise ValueError(f"margin_weight must be -1..1, not {head.margin_weight}")
-        net = empty_net(head.margin_weight)
-        for name in WEIGHT_NAMES:
-            wanted = NET[name].shape
-            if name not in weights or weights[name].shape != wanted:
-                found = weights[name].shape if name in weights else "nothing"
-                raise ValueError(f"the weights {name!r} have shape {wanted}, found: {found}")
-            if not (np.abs(weights[name]) <= MAX_WEIGHT).all():  # not a number neither
-                raise ValueError(f"the weights {name!r} hold numbers beyond +-{MAX_WEIGHT:g}")
-            net[name][0] = weights[name]
-        return cls(head, net)
-
-    def weights(self) -> dict[str, NDArray[np.float32]]:
-        """The tensors as they are kept in a file."""
-        return {name: self.net[name][0] for name in WEIGHT_NAMES}
-
-
-WEIGHT_NAMES: Final = ("first", "bias", "second")
-MAX_WEIGHT: Final = 1e6
-"""Larger ones are refused: what the search compares has to stay finite."""
+__all__ = ["Effort", "ValueAgent", "ValueHead", "ValueModel", "load", "load_model", "save"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -199,7 +127,7 @@ class ValueAgent:
         self.num_parameters = sum(
             array.size for each in by_players.values() for array in each.weights().values()
         )
-        self._minds = {players: new_minds(each.net) for players, each in by_players.items()}
+        self._evaluators = {p: new_evaluator(each.net) for p, each in by_players.items()}
         self._efforts = {
             players: np.array([astuple(effort or USUAL[players])], EFFORT) for players in by_players
         }
@@ -251,12 +179,12 @@ class ValueAgent:
         shares, margins = winner_shares(states), MARGIN_UNIT * rewards.margins(scores(states))
         if len(states):
             players = int(states["num_players"][0])
-            value_seats(states, self._minds_for(players), TABLE, shares, margins)
+            value_seats(states, new_workspaces(), self._evaluator_for(players), shares, margins)
         return shares, margins
 
-    def _minds_for(self, players: int) -> NDArray[np.void]:
-        """Weights and scratch for a number of players."""
-        return models.for_players(self._minds, players, self.name)
+    def _evaluator_for(self, players: int) -> NDArray[np.void]:
+        """What the lookahead reads, for a number of players: EVALUATOR (1,)."""
+        return models.for_players(self._evaluators, players, self.name)
 
     def _judge(self, states: States) -> NDArray[np.float64]:
         """Worth, margin and win of every action: (B, A, 3), worth -inf where it is not legal."""
@@ -265,31 +193,14 @@ class ValueAgent:
         if not len(states):
             return values
         players = int(states["num_players"][0])
-        minds, effort = self._minds_for(players), self._efforts[players]
+        evaluator, effort = self._evaluator_for(players), self._efforts[players]
         late = is_late(states)  # finished games too
-        value_actions(states, np.flatnonzero(~late), minds, TABLE, effort, values)
+        early = np.flatnonzero(~late)
+        value_actions(states, early, new_workspaces(), evaluator, effort, values)
         for i in np.flatnonzero(late & (states["phase"] != OVER)):
             legal, solved = solved_actions(states[i])
             values[i, legal] = solved
         return values
-
-
-def save(folder: str | os.PathLike[str], model: ValueModel, name: str = "model") -> None:
-    """Writes a model into a folder, see `models.save`.
-
-    Raises:
-        OSError: The folder cannot be written.
-    """
-    models.save(folder, KIND, model.head, model.weights(), name)
-
-
-def load_model(path: str | os.PathLike[str]) -> ValueModel:
-    """Loads a model from the path of its JSON file or of its folder, see `models.load`.
-
-    Raises:
-        ValueError: The files are missing, damaged, or made for another version of the package.
-    """
-    return models.load(path, KIND, ValueHead, ValueModel.from_weights)
 
 
 def load(path: str | os.PathLike[str], temperature: float = 0.0) -> ValueAgent:

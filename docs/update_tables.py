@@ -5,10 +5,8 @@ from __future__ import annotations
 import re
 from pathlib import Path
 
-from marrakech_env.features import FEATURES
-from marrakech_env.observation import PLANES
+from marrakech_env.observation import FEATURES, PLANES, markdown_table
 from marrakech_env.rewards import SCHEMES
-from marrakech_env.schema import markdown_table
 
 PAGE = Path(__file__).with_name("environment.md")
 

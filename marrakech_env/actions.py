@@ -21,7 +21,10 @@ from __future__ import annotations
 
 from typing import Final
 
-from marrakech_env.spec import BOARD_SIZE, whole_number
+import numpy as np
+from numpy.typing import NDArray
+
+from marrakech_env.spec import BOARD_SIZE, NUM_CELLS, checked_number, whole_number
 from marrakech_env.state import State, one_state
 from marrakech_env.tables import FIRST_CELL, SECOND_CELL
 
@@ -52,8 +55,8 @@ def laying_action(side: int, turn: int) -> int:
     Raises:
         ValueError: No such side or turn.
     """
-    if side not in range(len(_SIDE_NAMES)) or turn not in range(len(_TURN_NAMES)):
-        raise ValueError(f"side must be 0..3 and turn 0..2, not {side!r} and {turn!r}")
+    side = checked_number("side", side, 0, len(_SIDE_NAMES) - 1)
+    turn = checked_number("turn", turn, 0, len(_TURN_NAMES) - 1)
     return FIRST_PLACEMENT + len(_TURN_NAMES) * side + turn
 
 
@@ -67,8 +70,12 @@ def action_name(action: int) -> str:
 
 
 def square_name(cell: int) -> str:
-    """A cell 0..48 as the two digits x, y: `34` is x = 3, y = 4."""
-    y, x = divmod(int(cell), BOARD_SIZE)
+    """A cell 0..48 as the two digits x, y: `34` is x = 3, y = 4.
+
+    Raises:
+        ValueError: Not a whole number 0..48.
+    """
+    y, x = divmod(checked_number("cell", cell, 0, NUM_CELLS - 1), BOARD_SIZE)
     return f"{x}{y}"
 
 
@@ -128,6 +135,25 @@ def describe(action: int, state: State) -> str:
     if squares is None:
         return f"lay the rug off the board ({way})"
     return f"lay the rug on {square_name(squares[0])} and {square_name(squares[1])} ({way})"
+
+
+def action_number(action: object) -> int | None:
+    """Return one whole number as an int: Python's, or an array or tensor of one element.
+
+    Anything else is None: floats, bools, texts, lists, and arrays of several elements.
+    """
+    if not isinstance(action, (int, np.integer)) and hasattr(action, "item"):
+        try:
+            action = action.item()
+        except (TypeError, ValueError, RuntimeError):  # several elements
+            return None
+    return whole_number(action)
+
+
+def describe_illegal(game: int, action: object, mask: NDArray[np.bool_]) -> str:
+    """The message of an error: an action that a mask, bool (15,), does not allow in a game."""
+    legal = ", ".join(map(str, np.flatnonzero(mask)))
+    return f"game {game}: action {action} is not legal; legal actions: {legal}"
 
 
 def _heading(state: State) -> int:

@@ -1,17 +1,17 @@
 """The PettingZoo border: `env` and `raw_env`, where the caller plays every seat in turn.
 
-Legend: `P` players, `A` = 15 actions. The agents are `player_0` ... in seat order. An agent whose
-player is eliminated is passed over like his turns, and all agents terminate together at the end.
+Legend: `P` players, `A` = 15 actions. The agents are `player_0` ... in seat order. The agent of an
+eliminated player is skipped, and all agents terminate together at the end.
 
-Everything that the standard wrappers would check is checked here, inside `step`, because each of
-them costs several times as much as the rules.
+`step` makes the checks of the standard wrappers itself, because each wrapper costs several times as
+much as the rules.
 """
 
 from __future__ import annotations
 
 import functools
 from collections.abc import Callable, Iterator
-from typing import Any, Final
+from typing import Any, Final, NoReturn, TypeVar
 
 import numpy as np
 from gymnasium import spaces
@@ -20,36 +20,43 @@ from numpy.typing import NDArray
 from pettingzoo.utils.env import AECEnv, AECIterable
 
 from marrakech_env import chance, game, rules
-from marrakech_env.actions import NUM_ACTIONS
+from marrakech_env.actions import NUM_ACTIONS, action_number, describe_illegal
 from marrakech_env.compile import kernel, machine_code
 from marrakech_env.notation import format_position, parse_start, position_option
 from marrakech_env.observation import find_form
+from marrakech_env.ownership import in_use, interrupted, own_arrays
 from marrakech_env.render.mode import RENDER_MODES, Picture, checked_render_mode, picture
 from marrakech_env.rewards import check_scheme, final_rewards, margins
-from marrakech_env.spec import RuleSet, resolve_rules, whole_number
+from marrakech_env.spec import RuleSet, checked_number, resolve_rules
 from marrakech_env.state import OVER, STATE, Int, States, write_rules
 
 Observation = dict[str, NDArray[Any]]
 FloatArray = NDArray[np.float64]
+View = TypeVar("View")
 
-_NOBODY, _ILLEGAL = -1, -2
+# In the place of a seat to act: no game runs, a call is inside, the last call was interrupted.
+_NOBODY, _BUSY, _BROKEN = -1, -2, -3
+_ILLEGAL = -4
 _GAME_0: Final = np.zeros(1, np.int64)
 
 
 class RawEnv(AECEnv[str, Observation, int]):  # type: ignore[misc]  # no stubs
-    """One game, one decision at a time, without PettingZoo's checks of the order of calls.
+    """One game, one decision at a time, without PettingZoo's check of `agent_iter`.
 
-    `observe(agent)` gives a dict of two new things: `observation`, the array of the chosen form
-    from the agent's own point of view, and `action_mask`, int8 (A,), 1 where legal. The mask is
-    all 0 for an agent that is not to act, a terminated one included, which takes None and nothing
-    else; the same array is in `infos[agent]["action_mask"]`.
+    `observe(agent)` returns a dict: `observation`, a new array of the chosen form from the agent's
+    own point of view, and `action_mask`, int8 (A,), 1 where legal. The mask is all 0 for an agent
+    that is not to act. A terminated agent takes None only. `infos[agent]["action_mask"]` is the
+    same array.
 
-    An action counts where it is a whole number (Python's, NumPy's, or an array of shape ()) and
-    legal; anything else raises ValueError and leaves the game as it was.
+    An action is one whole number (Python's, NumPy's, or an array or tensor of one element) that is
+    legal; anything else raises ValueError and changes nothing.
+
+    One environment belongs to one thread at a time: a call from a second thread raises
+    RuntimeError. After an interrupted call, such as by Ctrl-C, every call raises ResetNeeded until
+    `reset`. A copy or an unpickled environment has arrays of its own.
 
     Attributes:
         possible_agents: `player_0` to `player_P-1`.
-        rule_set: The rules, a `spec.RuleSet`.
         state_space: The space of `state()`.
         agents, agent_selection, rewards, terminations, truncations, infos: As PettingZoo defines
             them, from the first `reset` on. `rewards` holds every seat at every step.
@@ -70,7 +77,7 @@ class RawEnv(AECEnv[str, Observation, int]):  # type: ignore[misc]  # no stubs
         reward: str = "win",
         render_mode: str | None = None,
     ) -> None:
-        """Makes the environment; `reset` starts the first game.
+        """Make the environment; `reset` starts the first game.
 
         Args:
             num_players: 2, 3 or 4.
@@ -84,30 +91,31 @@ class RawEnv(AECEnv[str, Observation, int]):  # type: ignore[misc]  # no stubs
             ValueError: An argument is not allowed; the message says what is.
         """
         super().__init__()
-        self.rule_set = resolve_rules(rules, num_players)
-        self.observation_form = find_form(observation)
-        self.reward_scheme = check_scheme(reward)
+        self._rule_set = resolve_rules(rules, num_players)
+        self._form = find_form(observation)
+        self._scheme = check_scheme(reward)
         self.render_mode = checked_render_mode(render_mode)
 
-        players = self.rule_set.num_players
-        self.possible_agents = [f"player_{seat}" for seat in range(players)]
-        self.state_space = self.observation_form.space(players)
+        players = self._rule_set.num_players
+        self._names = tuple(f"player_{seat}" for seat in range(players))
+        self.possible_agents = list(self._names)
+        self.state_space = self._form.space(players)
         self.observation_spaces = {
             agent: spaces.Dict(
                 {
-                    "observation": self.observation_form.space(players),
+                    "observation": self._form.space(players),
                     "action_mask": spaces.Box(0, 1, (NUM_ACTIONS,), np.int8),
                 }
             )
-            for agent in self.possible_agents
+            for agent in self._names
         }
-        self.action_spaces = {agent: spaces.Discrete(NUM_ACTIONS) for agent in self.possible_agents}
+        self.action_spaces = {agent: spaces.Discrete(NUM_ACTIONS) for agent in self._names}
 
-        self._pays_every_step = self.reward_scheme == "dense"
-        self._shape = self.observation_form.shape(players)
-        self._seats = {agent: np.array([s]) for s, agent in enumerate(self.possible_agents)}
+        self._pays_every_step = self._scheme == "dense"
+        self._shape = self._form.shape(players)
+        self._seats = {agent: np.array([s]) for s, agent in enumerate(self._names)}
         self._start = np.zeros(1, STATE)
-        write_rules(self._start, self.rule_set)
+        write_rules(self._start, self._rule_set)
         self._clocks = np.zeros(1, chance.CLOCK)
         self._is_seeded = False
         self._is_reset = False
@@ -115,24 +123,47 @@ class RawEnv(AECEnv[str, Observation, int]):  # type: ignore[misc]  # no stubs
         self._mover = _NOBODY  # the seat to act while a game runs
 
     def __getattr__(self, name: str) -> Any:
-        """Explains why an attribute is missing that only `reset` brings."""
+        """Explain why an attribute is missing that only `reset` sets."""
         if name in _SET_BY_RESET:
             when = "after close" if self.__dict__.get("_is_closed") else "before reset"
             raise AttributeError(f"{name} cannot be accessed {when}")
         raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
 
+    def __getstate__(self) -> dict[str, Any]:
+        if self._mover == _BUSY:
+            raise in_use()
+        return self.__dict__
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(own_arrays(state))
+
+    @property
+    def rule_set(self) -> RuleSet:
+        """The rules."""
+        return self._rule_set
+
     def observation_space(self, agent: str) -> spaces.Space[Any]:
-        """The space of an agent's observations; the same object every time."""
+        """Return the space of an agent's observations; the same object every time."""
+        self._seat_of(agent)
         return self.observation_spaces[agent]
 
     def action_space(self, agent: str) -> spaces.Space[Any]:
-        """`Discrete(15)`; the same object every time."""
+        """Return `Discrete(15)`; the same object every time."""
+        self._seat_of(agent)
         return self.action_spaces[agent]
+
+    def _seat_of(self, agent: str) -> NDArray[np.int64]:
+        """The seat of an agent as int64 (1,)."""
+        try:
+            return self._seats[agent]
+        except (KeyError, TypeError):  # no such key, or nothing that can be one
+            known = ", ".join(self._seats)
+            raise ValueError(f"unknown agent {agent!r}; agents: {known}") from None
 
     # ----------------------------------------------------------------------------------- play
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
-        """Starts the next game.
+        """Start the next game.
 
         Args:
             seed: Plays game 0, episode 0 of this seed (see `chance`); None plays the next
@@ -143,37 +174,48 @@ class RawEnv(AECEnv[str, Observation, int]):  # type: ignore[misc]  # no stubs
         Raises:
             ValueError: A bad seed, a bad position text, a finished position or one of another
                 number of players; nothing has changed then.
+            RuntimeError: Another thread is inside.
             ClosedEnvironmentError: After `close`.
         """
         if self._is_closed:
             self._refuse("reset")
-        position = self._start_position(options)
+        text = position_option(options)
+        position = None if text is None else parse_start(text, self._rule_set.num_players)
+        clocks = self._clocks
         if seed is not None or not self._is_seeded:
-            chance.set_clocks(self._clocks, chance.checked_seed(seed), 0)
-            self._is_seeded = True
-        self._states = np.empty(1, STATE)
-        chance.start_next(self._states, 0, self._start, self._clocks)
-        if position is not None:
-            self._states[:] = position
-
-        self.agents = self.possible_agents[:]
-        self.rewards = dict.fromkeys(self.agents, 0.0)
-        self._cumulative_rewards = dict.fromkeys(self.agents, 0.0)
-        self.terminations = dict.fromkeys(self.agents, False)
-        self.truncations = dict.fromkeys(self.agents, False)
-        self.infos = {agent: _no_action() for agent in self.agents}
-        self._mover = int(self._states["player"][0])
-        self.agent_selection = self.agents[self._mover]
-        mask = rules.action_mask(self._states)[0]
-        self.infos[self.agent_selection] = {"action_mask": mask.astype(np.int8)}
-        self._margins = self._margins_now()
-        self._skip_agent_selection = None  # PettingZoo's memory while it drains terminated agents
-        self._is_reset = True
-        if self.render_mode == "human":
-            self.render()
+            clocks = np.zeros(1, chance.CLOCK)
+            chance.set_clocks(clocks, chance.checked_seed(seed), 0)
+        if self._mover == _BUSY:
+            raise in_use()
+        after = _BROKEN
+        try:
+            self._mover = _BUSY
+            self._clocks, self._is_seeded = clocks, True
+            self._states = np.empty(1, STATE)
+            chance.start_next(self._states, 0, self._start, self._clocks)
+            if position is not None:
+                self._states[:] = position
+            self.agents = list(self._names)
+            self.rewards = dict.fromkeys(self.agents, 0.0)
+            self._cumulative_rewards = dict.fromkeys(self.agents, 0.0)
+            self.terminations = dict.fromkeys(self.agents, False)
+            self.truncations = dict.fromkeys(self.agents, False)
+            self.infos = {agent: _no_action() for agent in self.agents}
+            mover = int(self._states["player"][0])
+            self.agent_selection = self.agents[mover]
+            mask = rules.action_mask(self._states)[0]
+            self.infos[self.agent_selection] = {"action_mask": mask.astype(np.int8)}
+            self._margins = self._margins_now()
+            self._skip_agent_selection = None  # PettingZoo's memory while it drains agents
+            self._is_reset = True
+            if self.render_mode == "human":
+                picture(self._states, self.render_mode)
+            after = mover
+        finally:
+            self._mover = after
 
     def step(self, action: int | None) -> None:
-        """Takes one decision of the selected agent.
+        """Take one decision of the selected agent.
 
         Args:
             action: A legal action; None from a terminated agent.
@@ -183,48 +225,54 @@ class RawEnv(AECEnv[str, Observation, int]):  # type: ignore[misc]  # no stubs
                 ones), anything but None from a terminated agent, or a step after all agents are
                 done; nothing has changed then.
             AssertionError: Before the first `reset`.
+            ResetNeeded: After an interrupted call.
+            RuntimeError: Another thread is inside.
             ClosedEnvironmentError: After `close`.
         """
+        number = action if type(action) is int else action_number(action)
+        mask = np.empty(NUM_ACTIONS, np.int8)
+        take = _step_code()
         mover = self._mover
         if mover < 0:
             self._step_without_mover(action)
             return
-        number = whole_number(action)
-        mask = np.empty(NUM_ACTIONS, np.int8)
-        following = _ILLEGAL
-        if number is not None and 0 <= number < NUM_ACTIONS:
-            following = _step_code()(self._states, self._clocks, number, mask)
-        actor = self.agent_selection
-        if following == mover:
-            self.infos[actor] = {"action_mask": mask}
-        elif following >= 0:
-            agent = self.possible_agents[following]
-            self.infos[actor] = _no_action()
-            self.infos[agent] = {"action_mask": mask}
-            self.agent_selection = agent
-            self._mover = following
-        elif following == _NOBODY:
-            self._finish(actor)
-        else:
-            raise ValueError(self._describe_illegal(action))
-        if self._pays_every_step:
-            self._pay(actor, self._change_of_margins())
-        if self.render_mode == "human":
-            self.render()
+        after = _BROKEN
+        try:
+            self._mover = _BUSY
+            following = _ILLEGAL
+            if number is not None and 0 <= number < NUM_ACTIONS:
+                following = take(self._states, self._clocks, number, mask)
+            if following == _ILLEGAL:
+                after = mover
+                raise ValueError(self._describe_illegal(action, number, mover))
+            actor = self._names[mover]
+            if following == _NOBODY:
+                self._finish(actor)
+            else:
+                if following != mover:
+                    self.infos[actor] = _no_action()
+                self.agent_selection = agent = self._names[following]
+                self.infos[agent] = {"action_mask": mask}
+            if self._pays_every_step:
+                self._pay(actor, self._change_of_margins())
+            if self.render_mode == "human":
+                picture(self._states, self.render_mode)
+            after = following
+        finally:
+            self._mover = after
 
     def _finish(self, actor: str) -> None:
-        """Ends the game for all agents at once and selects the first to be drained."""
+        """End the game for all agents at once and select the first to be drained."""
         if not self._pays_every_step:
             shares, scores = rules.winner_shares(self._states), rules.scores(self._states)
-            self._pay(actor, final_rewards(self.reward_scheme, shares, scores)[0])
-        self._mover = _NOBODY
+            self._pay(actor, final_rewards(self._scheme, shares, scores)[0])
         self.terminations = dict.fromkeys(self.agents, True)
         self.infos = {agent: _no_action() for agent in self.agents}
         self.agent_selection = self.agents[0]
 
     def _step_without_mover(self, action: int | None) -> None:
-        """A step where no game runs: drains a terminated agent or says what is wrong."""
-        if not self._is_reset:
+        """Drain a terminated agent, or say what is wrong: a step where no game runs."""
+        if self._mover != _NOBODY or not self._is_reset:
             self._refuse("step")
         if not self.agents:
             raise ValueError("step after the end: the game is over; reset() starts the next one")
@@ -233,12 +281,20 @@ class RawEnv(AECEnv[str, Observation, int]):  # type: ignore[misc]  # no stubs
                 f"game 0: action {action!r} is not legal: the game is over, and the terminated "
                 f"agent {self.agent_selection} takes None only"
             )
-        self._was_dead_step(None)
+        if self._mover != _NOBODY:
+            self._refuse("step")
+        after = _BROKEN
+        try:
+            self._mover = _BUSY
+            self._was_dead_step(None)
+            after = _NOBODY
+        finally:
+            self._mover = after
 
     def _pay(self, actor: str, amounts: FloatArray) -> None:
-        """Makes these the rewards of the step, float (P,), and adds them to what is owed."""
-        self.rewards = dict(zip(self.possible_agents, amounts.tolist(), strict=True))
-        self._cumulative_rewards[actor] = 0.0  # he has seen what he got up to his decision
+        """Make these the rewards of the step, float (P,), and add them to what is owed."""
+        self.rewards = dict(zip(self._names, amounts.tolist(), strict=True))
+        self._cumulative_rewards[actor] = 0.0  # paid up to this decision: `last` has shown it
         self._accumulate_rewards()
 
     def _margins_now(self) -> FloatArray:
@@ -250,69 +306,94 @@ class RawEnv(AECEnv[str, Observation, int]):  # type: ignore[misc]  # no stubs
         self._margins = self._margins_now()
         return self._margins - before
 
-    def _describe_illegal(self, action: Any) -> str:
-        number = whole_number(action)
-        legal = ", ".join(map(str, np.flatnonzero(rules.action_mask(self._states)[0])))
-        shown = repr(action) if number is None else number
-        return (
-            f"game 0: action {shown} of {self.agent_selection} is not legal; legal actions: {legal}"
-        )
-
-    def _start_position(self, options: Any) -> States | None:
-        """The state that `options` want to start from, None for the usual start."""
-        text = position_option(options)
-        return None if text is None else parse_start(text, self.rule_set.num_players)
+    def _describe_illegal(self, action: Any, number: int | None, mover: int) -> str:
+        shown = f"{action!r} (not one whole number)" if number is None else number
+        mask = rules.action_mask(self._states)[0]
+        return describe_illegal(0, f"{shown} of {self._names[mover]}", mask)
 
     # ---------------------------------------------------------------------------------- views
 
     def observe(self, agent: str) -> Observation:
-        """What an agent sees now, whoever is to act: `observation` and `action_mask`."""
-        info = self.infos.get(agent) or _no_action()  # a drained agent has no info any more
-        observation = np.empty(self._shape, self.observation_form.dtype)
-        self.observation_form.fill(self._states, _GAME_0, self._seats[agent], observation)
+        """Return what an agent sees now: `observation` and `action_mask`.
+
+        Raises:
+            ValueError: There is no such agent.
+        """
+        seat = self._seat_of(agent)
+        observation = np.empty(self._shape, self._form.dtype)
+        mover = self._mover
+        if mover < 0 and (mover != _NOBODY or not self._is_reset):
+            self._refuse("observe")
+        try:
+            self._mover = _BUSY
+            info = self.infos.get(agent) or _no_action()  # a drained agent has no info any more
+            self._form.fill(self._states, _GAME_0, seat, observation)
+        finally:
+            self._mover = mover
         return {"observation": observation, "action_mask": info["action_mask"]}
 
     def state(self) -> NDArray[Any]:
-        """The whole game as one array: what player_0 sees, as nothing is hidden in Marrakech."""
-        return self.observe(self.possible_agents[0])["observation"]
+        """Return the whole game as one array: what player_0 sees, as nothing is hidden."""
+        if not self._is_reset:
+            self._refuse("state")
+        return self.observe(self._names[0])["observation"]
 
     @property
     def game_state(self) -> States:
         """A copy of the game as STATE (1,), to plan on: chance is no part of it."""
-        return self._states.copy()
+        return self._look(np.copy)
 
     @property
     def position(self) -> str:
         """The game as a position text."""
-        return format_position(self._states)
+        return self._look(format_position)
 
     def render(self) -> Picture | None:
-        """Shows the board as `render_mode` says, see `render.mode.picture`."""
-        return picture(self._states, self.render_mode)
+        """Show the board as `render_mode` says, see `render.mode.picture`."""
+        if not self._is_reset:
+            self._refuse("render")
+        return self._look(lambda states: picture(states, self.render_mode))
+
+    def _look(self, view: Callable[[States], View]) -> View:
+        """What a function makes of the game, with no other call inside."""
+        states, mover = self._states, self._mover
+        if mover < _NOBODY:
+            self._refuse("a view")
+        try:
+            self._mover = _BUSY
+            return view(states)
+        finally:
+            self._mover = mover
 
     def close(self) -> None:
-        """Ends the use of this environment: any later `reset` or `step` says that it is closed."""
+        """End the use of this environment: any later `reset` or `step` says that it is closed."""
+        if self._mover == _BUSY:
+            raise in_use()
         for name in _SET_BY_RESET:
             self.__dict__.pop(name, None)
         self._mover = _NOBODY
         self._is_reset = False
         self._is_closed = True
 
-    def _refuse(self, call: str) -> None:
-        """Raises what a call gets on an environment that is closed or not yet reset."""
+    def _refuse(self, call: str) -> NoReturn:
+        """Raise what a call gets that the environment is not ready for."""
         if self._is_closed:
             raise ClosedEnvironmentError(f"{call} on a closed environment; make a new one")
+        if self._mover == _BUSY:
+            raise in_use()
+        if self._mover == _BROKEN:
+            raise interrupted()
         raise AssertionError(f"reset() needs to be called before {call}.")
 
 
 class Env(RawEnv):
-    """`RawEnv` with PettingZoo's checks of the order of calls, and the errors of its wrapper.
+    """`RawEnv` with the check of `agent_iter`, and the errors of PettingZoo's wrapper.
 
-    `step`, `observe`, `render`, `state` and `agent_iter` before `reset`, and going on in
-    `agent_iter` without a step, raise AssertionError; attributes before `reset` AttributeError.
+    Calls before `reset`, and going on in `agent_iter` without a step, raise AssertionError;
+    attributes before `reset` raise AttributeError.
     """
 
-    _has_updated = False  # whether agent_iter may give out the next agent
+    _has_updated = False  # whether agent_iter may yield the next agent
 
     def reset(self, seed: int | None = None, options: dict[str, Any] | None = None) -> None:
         """See `RawEnv.reset`."""
@@ -324,33 +405,19 @@ class Env(RawEnv):
         self._has_updated = True
         super().step(action)
 
-    def observe(self, agent: str) -> Observation:
-        """See `RawEnv.observe`."""
-        if not self._is_reset:
-            self._refuse("observe")
-        return super().observe(agent)
-
-    def state(self) -> NDArray[Any]:
-        """See `RawEnv.state`."""
-        if not self._is_reset:
-            self._refuse("state")
-        return super().state()
-
-    def render(self) -> Picture | None:
-        """See `RawEnv.render`."""
-        if not self._is_reset:
-            self._refuse("render")
-        return super().render()
-
     def agent_iter(self, max_iter: int = 2**63) -> AECIterable[str, Observation, int]:
-        """Yields the selected agent again and again, until all are done; step in between."""
+        """Yield the selected agent until all are done; step in between.
+
+        Raises:
+            ValueError: `max_iter` is no whole number of at least 0.
+        """
         if not self._is_reset:
             self._refuse("agent_iter()")
-        return _OrderedIterable(self, max_iter)
+        return _OrderedIterable(self, checked_number("max_iter", max_iter, 0))
 
 
 class _OrderedIterable(AECIterable[str, Observation, int]):  # type: ignore[misc]  # no stubs
-    """PettingZoo's loop over agents, which here insists on a step for each of them."""
+    """PettingZoo's loop over agents, with a step required for each of them."""
 
     env: Env
 
@@ -379,11 +446,13 @@ _SET_BY_RESET: Final = (
     "_cumulative_rewards",
     "_margins",
     "_states",
+    "game_state",
+    "position",
 )
 
 
 def _no_action() -> dict[str, NDArray[np.int8]]:
-    """The info of an agent that is not to act, terminated ones included."""
+    """The info of an agent that is not to act, a terminated one included."""
     return {"action_mask": np.zeros(NUM_ACTIONS, np.int8)}
 
 
@@ -396,7 +465,7 @@ def _step_code() -> Callable[..., Int]:
 
 @kernel
 def _step(states: States, clocks: NDArray[np.void], action: Int, mask: Any) -> Int:
-    """Takes one decision in game 0, in place, and writes the mask of the next one.
+    """Take one decision in game 0, in place, and write the mask of the next one.
 
     Returns:
         The seat that acts next, `_NOBODY` at the end of the game, or `_ILLEGAL` where the action

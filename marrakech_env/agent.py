@@ -1,23 +1,25 @@
 """What an agent is, and how a name, a path or `module:attr` becomes one.
 
-Legend: `B` games, `P` players, `A` = 15 actions. A *player* is a seat in the rules, an *agent*
-whoever decides for it.
+Legend: `B` games, `P` players, `A` = 15 actions.
 
-`load_agent` runs code: a `.py` file or a module that it is given is imported, and so is the
-package that offers a name. Give it only what you would run yourself.
+`load_agent` runs code: it imports the given `.py` file or module, or the package that offers a
+name. Give it only what you would run yourself.
 """
 
 from __future__ import annotations
 
+import contextlib
 import importlib
 import importlib.util
 import inspect
 import json
 import os
+import reprlib
 import sys
+import threading
 import traceback
 import zlib
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from importlib.metadata import EntryPoint, EntryPoints, entry_points
 from pathlib import Path
 from types import ModuleType
@@ -39,20 +41,19 @@ MODEL_GROUP: Final = "marrakech_env.models"
 
 @runtime_checkable
 class Agent(Protocol):
-    """Whoever decides for a player.
+    """What decides for a player.
 
-    Some attributes are optional: `name`, how tables call the agent (without it, what it was loaded
+    Some attributes are optional: `name`, the name in tables (without it, the text it is loaded
     by); `num_players`, the one number of players it can play with (without it, any); `version`, a
-    whole number that grows whenever it plays differently (without it, 1); `num_parameters`, how
-    many weights it has learned or been given.
+    whole number that grows when the agent plays differently (without it, 1); `num_parameters`, the
+    number of its weights.
     """
 
     def act(self, states: States, rng: np.random.Generator) -> Any:
-        """Decides in every game for the player to move.
+        """Decide in every game for the player to move.
 
         Args:
-            states: STATE (B,), B at least 1, unfinished, all with one `num_players`; not to be
-                changed.
+            states: STATE (B,), a copy of B at least 1 unfinished games with one `num_players`.
             rng: The only source of randomness that keeps runs repeatable.
 
         Returns:
@@ -69,22 +70,26 @@ class FunctionAgent:
     """An agent made of a function `act(states, rng)`."""
 
     def __init__(self, function: ActFunction, name: str | None = None) -> None:
-        """Wraps a function; its own name is the display name where `name` is None."""
-        self.name = name or getattr(function, "__name__", type(function).__name__)
+        """Wrap a function; its own name is the display name where `name` is None.
+
+        Raises:
+            ValueError: It cannot be called.
+        """
+        self.name = name or _name_of(function)
         self._function = function
 
     def act(self, states: States, rng: np.random.Generator) -> Any:
-        """Calls the function."""
+        """Call the function."""
         return self._function(states, rng)
 
 
 class ObservationAgent:
-    """An agent made of a policy that wants observations instead of states."""
+    """An agent made of a policy that takes observations instead of states."""
 
     def __init__(
         self, policy: Policy, observation: str = "features", name: str | None = None
     ) -> None:
-        """Wraps a policy.
+        """Wrap a policy.
 
         Args:
             policy: Called with observations (B, ...) of the players to move, their action masks
@@ -93,22 +98,63 @@ class ObservationAgent:
             name: Display name; the policy's own name where None.
 
         Raises:
-            ValueError: An unknown form of observation.
+            ValueError: An unknown form of observation, or a policy that cannot be called.
         """
-        self.name = name or getattr(policy, "__name__", type(policy).__name__)
+        self.name = name or _name_of(policy)
         self._policy = policy
         self._observation = find_form(observation).name
 
     def act(self, states: States, rng: np.random.Generator) -> Any:
-        """Encodes the states and asks the policy."""
+        """Encode the states and call the policy."""
         return self._policy(encode(states, self._observation), action_mask(states), rng)
+
+
+def _name_of(function: Callable[..., Any]) -> str:
+    if not callable(function):
+        raise ValueError(f"wanted: a function, not {reprlib.repr(function)}")
+    return str(getattr(function, "__name__", type(function).__name__))
+
+
+def ask(agent: Agent, name: str, states: States, rng: np.random.Generator) -> NDArray[Any]:
+    """Return the answer of an agent as a new array, which is not checked yet.
+
+    Args:
+        agent: The agent.
+        name: What errors call it.
+        states: STATE (B,), a copy for the agent.
+        rng: What the agent draws from.
+
+    Raises:
+        RuntimeError: The agent called `sys.exit`.
+        Exception: The agent's own error, with a note that names the agent.
+    """
+    with errors_of(name):
+        # A copy: an agent may keep its array, and change it while the game goes on.
+        return np.array(agent.act(states, rng))
+
+
+@contextlib.contextmanager
+def errors_of(name: str) -> Iterator[None]:
+    """Name an agent in the errors of its code, and make an error of `sys.exit`."""
+    try:
+        yield
+    except SystemExit as error:
+        raise RuntimeError(
+            f"agent {name!r} called sys.exit({error.code!r}); it must return a result"
+        ) from error
+    except Exception as error:
+        error.add_note(f"raised by the agent {name!r}")
+        raise
 
 
 # ------------------------------------------------------------------------------------- loading
 
 
 def load_agent(spec: str | os.PathLike[str] | object, num_players: int | None = None) -> Agent:
-    """Turns what `opponents=` and the command lines accept into an agent.
+    """Turn what `opponents=` and the command lines accept into an agent.
+
+    A file that has not changed is run once, however often and from however many threads its agents
+    are loaded.
 
     Args:
         spec: One of
@@ -122,12 +168,12 @@ def load_agent(spec: str | os.PathLike[str] | object, num_players: int | None = 
               first kind.
 
             A name goes before a path; `./NAME` is the path. A text may end in `@N`: then the
-            agent must be of version N.
+            agent must have version N.
         num_players: Where given, an agent that is made for another number of players is refused.
 
     Raises:
-        ValueError: Nothing is found there, or it is no agent, or loading it fails, or one of the
-            numbers is none; the message names the culprit and lists what is allowed.
+        ValueError: Nothing is found there, or it is no agent, or loading it fails, or one of its
+            attributes is wrong; the message names the agent and lists what is allowed.
     """
     if num_players is not None:
         check_num_players(num_players)
@@ -149,20 +195,23 @@ def known_agents() -> list[str]:
 
 
 def agent_name(agent: object, spec: object) -> str:
-    """How to call an agent in a table.
+    """Return the name of an agent in a table.
 
     Args:
         agent: The agent.
         spec: What it was loaded from. A text is the best name, because two models of one kind
             share their attribute `name`.
+
+    Raises:
+        ValueError: Reading the attribute `name` raises an error.
     """
     if isinstance(spec, str | os.PathLike):
         return os.fspath(spec)
-    return str(getattr(agent, "name", type(agent).__name__))
+    return str(_read(agent, "name", type(agent).__name__, type(agent).__name__))
 
 
 def agent_number(agent: object, attribute: str, spec: object = None) -> int | None:
-    """A whole number that an agent may have as an attribute, None where it has none.
+    """Return a whole number that an agent may have as an attribute, None where it has none.
 
     Args:
         agent: The agent.
@@ -172,13 +221,14 @@ def agent_number(agent: object, attribute: str, spec: object = None) -> int | No
     Raises:
         ValueError: The attribute is something else; names the agent.
     """
-    given = getattr(agent, attribute, None)
+    given = _read(agent, attribute, None, agent_name(agent, spec))
     return None if given is None else _checked_number(agent, attribute, given, spec)
 
 
 def agent_version(agent: object, spec: object = None) -> int:
-    """The version of an agent, 1 where it names none; see `agent_number`."""
-    return _checked_number(agent, "version", getattr(agent, "version", 1), spec)
+    """Return the version of an agent, 1 where it names none; see `agent_number`."""
+    given = _read(agent, "version", 1, agent_name(agent, spec))
+    return _checked_number(agent, "version", given, spec)
 
 
 def _checked_number(agent: object, attribute: str, given: object, spec: object) -> int:
@@ -192,7 +242,7 @@ def _checked_number(agent: object, attribute: str, given: object, spec: object) 
 
 
 def model_file(path: str | os.PathLike[str]) -> Path:
-    """The file that says what kind of trained model lies at a path.
+    """Return the file that says what kind of trained model lies at a path.
 
     A trained model is described by a JSON file that holds an object with a field `kind`, and
     `kind` is the name of its loader in the entry point group `marrakech_env.models`. In a folder
@@ -213,7 +263,7 @@ def _find_agent(spec: object) -> Agent:
     if isinstance(spec, os.PathLike):
         spec = os.fspath(spec)
     if not isinstance(spec, str):
-        return _as_agent(spec, repr(spec))
+        return _as_agent(spec, reprlib.repr(spec))  # short, and fit for any object
     offered = entry_points(group=AGENT_GROUP, name=spec)
     if offered:
         return _as_agent(_load_entry(_only(offered, "agent", spec)), spec)
@@ -279,20 +329,16 @@ def _load_model(description: Path, spec: str) -> Agent:
             f"known: {', '.join(sorted(kinds.names)) or 'none'}"
         )
     loader = _load_entry(_only(kinds.select(name=kind), "kind of model", kind))
-    return _as_agent(loader(description), spec)
+    with _named(f"agent {spec!r}: loading {description}", passing=ValueError):
+        return _as_agent(loader(description), spec)
 
 
 def _as_agent(found: Any, spec: str) -> Agent:
     """An agent from an object with `act`, a class of such objects, or a function."""
     if inspect.isclass(found):
-        try:
+        with _named(f"agent {spec!r}: calling the class {found.__name__} without arguments"):
             found = found()
-        except Exception as error:
-            raise ValueError(
-                f"agent {spec!r}: calling the class {found.__name__} without arguments raised "
-                f"{_told(error)}"
-            ) from error
-    if callable(getattr(found, "act", None)):
+    if callable(_read(found, "act", None, spec)):
         return cast(Agent, found)
     if callable(found):
         return FunctionAgent(found)
@@ -303,7 +349,7 @@ def _as_agent(found: Any, spec: str) -> Agent:
 
 
 def _only(offered: EntryPoints, what: str, name: str) -> EntryPoint:
-    """The one entry point of a name, or a ValueError where packages quarrel about it."""
+    """The one entry point of a name, or a ValueError where packages offer different ones."""
     values = sorted({entry.value for entry in offered})
     if len(values) > 1:
         raise ValueError(f"the {what} {name!r} is offered by several packages: {', '.join(values)}")
@@ -311,70 +357,87 @@ def _only(offered: EntryPoints, what: str, name: str) -> EntryPoint:
 
 
 def _load_entry(entry: EntryPoint) -> Any:
-    try:
+    with _named(f"loading the entry point {entry.name!r} ({entry.value}) of {entry.group}"):
         return entry.load()
-    except Exception as error:
-        raise ValueError(
-            f"the entry point {entry.name!r} ({entry.value}) of {entry.group} cannot be loaded: "
-            f"{_told(error)}"
-        ) from error
 
 
 def _import(name: str, spec: str) -> ModuleType:
     _make_importable(Path.cwd())
-    try:
+    with _named(f"agent {spec!r}: importing the module {name!r}"):
         return importlib.import_module(name)
-    except Exception as error:
-        raise ValueError(
-            f"agent {spec!r}: importing the module {name!r} raised {_told(error)}"
-        ) from error
+
+
+_file_locks: Final[dict[str, threading.RLock]] = {}
+"""By name of a module that is a file: who holds its lock runs the file."""
+_path_lock: Final = threading.Lock()
 
 
 def _run_file(path: Path, spec: str) -> ModuleType:
-    """Runs a file as a module of its own, so that it can import the files beside it."""
+    """The module of a file, which can import the files beside it; run where it is new."""
     path = path.resolve()
     _make_importable(path.parent)
     # Files of one name in two folders are two modules.
     name = f"{path.stem}_{zlib.crc32(os.fsencode(path)):08x}"
-    module_spec = importlib.util.spec_from_file_location(name, path)
-    assert module_spec is not None
-    assert module_spec.loader is not None
-    module = importlib.util.module_from_spec(module_spec)
-    sys.modules[name] = module
-    try:
-        module_spec.loader.exec_module(module)
-    except Exception as error:
-        del sys.modules[name]
-        raise ValueError(f"agent {spec!r}: running {path} raised {_told(error)}") from error
-    return module
+    with _file_locks.setdefault(name, threading.RLock()):
+        stat = path.stat()
+        stamp = (stat.st_mtime_ns, stat.st_size)
+        known = sys.modules.get(name)
+        if known is not None and vars(known).get("__stamp__") == stamp:
+            return known
+        module_spec = importlib.util.spec_from_file_location(name, path)
+        assert module_spec is not None
+        assert module_spec.loader is not None
+        module = importlib.util.module_from_spec(module_spec)
+        vars(module)["__stamp__"] = stamp
+        sys.modules[name] = module
+        try:
+            with _named(f"agent {spec!r}: running {path}"):
+                module_spec.loader.exec_module(module)
+        except BaseException:
+            sys.modules.pop(name, None)
+            raise
+        return module
 
 
 def _make_importable(folder: Path) -> None:
-    """Lets modules of a folder be found after all others, so that they hide none."""
-    if str(folder) not in sys.path and not (folder == Path.cwd() and "" in sys.path):
-        sys.path.append(str(folder))
+    """Let modules of a folder be found, after all others, so that they hide none."""
+    with _path_lock:
+        if str(folder) not in sys.path and not (folder == Path.cwd() and "" in sys.path):
+            sys.path.append(str(folder))
 
 
 def _attribute(module: ModuleType, path: str, spec: str) -> Any:
     found: Any = module
+    missing = object()
     for name in path.split("."):
-        try:
-            found = getattr(found, name)
-        except AttributeError:
+        found = _read(found, name, missing, spec)
+        if found is missing:
             known = ", ".join(sorted(n for n in vars(module) if not n.startswith("_")))
             raise ValueError(
                 f"agent {spec!r}: {module.__name__!r} has no {path!r}; it has: {known or 'nothing'}"
-            ) from None
+            )
     return found
 
 
-def _told(error: Exception) -> str:
-    """An error of somebody else's code, with the place where it arose."""
-    places = [
-        f" ({frame.filename}:{frame.lineno})"
-        for frame in traceback.extract_tb(error.__traceback__)
-        if frame.filename not in (__file__, importlib.__file__)
-        and not frame.filename.startswith("<frozen")
-    ]
-    place = places[-1] if places else ""
-    return f"{type(error).__name__}: {error}{place}"
+def _read(found: object, attribute: str, default: object, spec: str) -> Any:
+    """An attribute of somebody else's object; a property may raise anything."""
+    with _named(f"agent {spec!r}: reading its attribute {attribute}"):
+        return getattr(found, attribute, default)
+
+
+@contextlib.contextmanager
+def _named(work: str, passing: type[Exception] | tuple[()] = ()) -> Iterator[None]:
+    """Turn an error of somebody else's code into a ValueError that says what raised it, where."""
+    try:
+        yield
+    except passing:
+        raise
+    except (Exception, SystemExit) as error:
+        places = [
+            f" ({frame.filename}:{frame.lineno})"
+            for frame in traceback.extract_tb(error.__traceback__)
+            if frame.filename not in (__file__, importlib.__file__)
+            and not frame.filename.startswith("<frozen")
+        ]
+        place = places[-1] if places else ""
+        raise ValueError(f"{work} raised {type(error).__name__}: {error}{place}") from error

@@ -163,12 +163,14 @@ def _face(u: float) -> Int:
 
 
 @kernel
-def advance(state: Record, action: Int, clock: Record) -> None:
-    """Draws the chance of one legal decision and takes it, in place.
+def advance(state: Record, action: Int, clock: Record) -> Int:
+    """Draws the chance of one legal decision and takes it, in place; returns the outcome.
 
     Args:
         state: An unfinished game.
         action: A legal action of it.
         clock: Its clock, a record of CLOCK.
     """
-    game.step(state, action, draw(state, clock))
+    outcome = draw(state, clock)
+    game.step(state, action, outcome)
+    return outcome

@@ -2,31 +2,43 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import os
+import secrets
+import stat
 from pathlib import Path
-from typing import Final
+from typing import BinaryIO, Final
 
 TEMPORARY: Final = ".{name}.{process}.tmp"
 """Name of a file while it is written."""
 
+_NONBLOCK: Final = getattr(os, "O_NONBLOCK", 0)  # Windows has neither the flag nor named pipes
+
 
 def write_atomically(path: Path, data: bytes) -> None:
-    """Writes a file so that at any moment either the old or the new content is there.
+    """Write a file so that at any moment either the old or the new content is there.
 
-    A link stays one, the file that it points to is written. What is no ordinary file, such as a
-    device or a pipe, is written to directly.
+    A symbolic link stays, and its target is written. An existing file keeps its permission bits.
+    Of two processes that write one file, the content of one is left. A device, a pipe and the
+    standard output are written to directly.
 
     Raises:
-        OSError: It cannot be written; names the file. The old content is still there.
+        OSError: The file cannot be written, or no process reads from the pipe; names the file. The
+            old content is still there.
     """
     try:
-        if _is_special(path):
-            path.write_bytes(data)
+        status = _status(path)
+        if status is not None and _is_stream(status):
+            with _open_stream(path, status) as stream:
+                stream.write(data)
             return
         target = Path(os.path.realpath(path))
         temporary = _temporary(target)
         try:
-            with open(temporary, "wb") as file:
+            with open(temporary, "xb") as file:
+                if status is not None:
+                    os.chmod(temporary, stat.S_IMODE(status.st_mode))
                 file.write(data)
                 file.flush()
                 os.fsync(file.fileno())
@@ -38,24 +50,63 @@ def write_atomically(path: Path, data: bytes) -> None:
 
 
 def check_writable(path: Path) -> None:
-    """Finds out whether `write_atomically` can write a file, and leaves everything as it is.
+    """Check that `write_atomically` can write a file, and leave everything as it is.
+
+    A named pipe is not opened: a process that waits at its other end would read the end of a file.
 
     Raises:
-        OSError: It cannot.
+        OSError: The file cannot be written.
     """
-    if path.exists():
+    status = _status(path)
+    if status is not None and stat.S_ISFIFO(status.st_mode):
+        if not os.access(path, os.W_OK):
+            raise PermissionError(errno.EACCES, os.strerror(errno.EACCES), str(path))
+    elif status is not None:
         with path.open("ab"):
             pass
-    if not _is_special(path):
+    if status is None or not _is_stream(status):
         temporary = _temporary(Path(os.path.realpath(path)))
         temporary.touch()
         temporary.unlink()
 
 
-def _is_special(path: Path) -> bool:
-    """Whether there is something else than an ordinary file; realpath cannot name every pipe."""
-    return path.exists() and not path.is_file()
+def _status(path: Path) -> os.stat_result | None:
+    try:
+        return os.stat(path)
+    except FileNotFoundError:
+        return None
+
+
+def _is_stream(status: os.stat_result) -> bool:
+    """Whether something is written to directly; a directory counts, and fails when it is opened."""
+    return not stat.S_ISREG(status.st_mode) or _standard_stream(status) is not None
+
+
+def _standard_stream(status: os.stat_result) -> int | None:
+    """The number of the standard stream that a path like /dev/stdout stands for."""
+    for number in (1, 2):
+        with contextlib.suppress(OSError):  # it is closed
+            if os.path.samestat(status, os.fstat(number)):
+                return number
+    return None
+
+
+def _open_stream(path: Path, status: os.stat_result) -> BinaryIO:
+    """Open a device, a pipe, or the standard output at the place where it stands."""
+    standard = _standard_stream(status)
+    if standard is not None:
+        return os.fdopen(os.dup(standard), "wb")
+    try:
+        number = os.open(path, os.O_WRONLY | _NONBLOCK)
+    except OSError as error:
+        if error.errno == errno.ENXIO:
+            raise OSError(errno.ENXIO, "no process reads from this pipe") from error
+        raise
+    if _NONBLOCK:
+        os.set_blocking(number, True)
+    return os.fdopen(number, "wb")
 
 
 def _temporary(target: Path) -> Path:
-    return target.with_name(TEMPORARY.format(name=target.name, process=os.getpid()))
+    process = f"{os.getpid()}-{secrets.token_hex(4)}"
+    return target.with_name(TEMPORARY.format(name=target.name, process=process))

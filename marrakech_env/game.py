@@ -20,7 +20,6 @@ from marrakech_env.state import (
     LAY,
     OVER,
     PLAY_ON,
-    SINGLE,
     STEER,
     STEER_AT_END,
     TIE_BY_SQUARES,
@@ -29,9 +28,11 @@ from marrakech_env.state import (
     Int,
     Record,
 )
+from marrakech_env.state import has_two_colours as has_two_colours
 from marrakech_env.tables import (
     BLOCKED_BY_EAST_LINKS,
     BLOCKED_BY_SOUTH_LINKS,
+    DIE_PROBABILITY,
     FIRST_CELL,
     NUM_STEERINGS,
     ON_BOARD,
@@ -49,6 +50,11 @@ _EVERY_2, _EVERY_4, _EVERY_8, _BYTES = (
 
 NO_SEAT = -1
 """Stands for a seat where there is none."""
+NO_OUTCOME = -1
+"""In the place of an outcome: chance does nothing."""
+OUTCOMES = tuple(range(NO_OUTCOME, len(DIE_PROBABILITY)))
+"""All numbers that an outcome can be: none, a colour or a roll."""
+
 STEERINGS = np.uint32(0b111)
 STRAIGHT_ON = np.uint32(0b010)
 
@@ -82,12 +88,6 @@ def region(board: Bits, cell: Int) -> Bits:
 
 
 @kernel
-def has_two_colours(state: Record) -> bool:
-    """Whether each player owns two colours."""
-    return bool(state.num_players == 2 and state.colour_rule != SINGLE)
-
-
-@kernel
 def owner(state: Record, colour: Int) -> Int:
     """The seat that owns a colour."""
     return colour >> 1 if has_two_colours(state) else colour
@@ -110,8 +110,8 @@ def rugs_left(state: Record, player: Int) -> Int:
 
 
 @kernel
-def turns_left(state: Record) -> Int:
-    """Rugs that are still to be laid by all players."""
+def all_rugs_left(state: Record) -> Int:
+    """Unlaid rugs of all seats together: the turns left if nobody is eliminated."""
     rugs: Int = 0
     for colour in range(NUM_COLOURS):  # those of the eliminated are gone
         rugs += state.rugs[colour]
@@ -257,8 +257,28 @@ def likelier_colour(state: Record) -> Int:
     """The likelier colour of the mover's rug after this one, the lower of equals; -1 for none."""
     lower, upper = next_colour_weights(state)
     if lower + upper == 0:
-        return -1
+        return NO_OUTCOME
     return 2 * np.int64(state.player) + (upper > lower)
+
+
+@kernel
+def outcome_chance(state: Record, outcome: Int) -> float:
+    """The probability of an outcome of the coming decision, whatever its action is.
+
+    Args:
+        state: The game.
+        outcome: One of `OUTCOMES`, or any other number: what is impossible has probability 0.
+    """
+    if state.phase == LAY:
+        lower, upper = next_colour_weights(state)
+        if lower + upper > 0:
+            side = outcome - 2 * np.int64(state.player)
+            weight = lower if side == 0 else (upper if side == 1 else 0)
+            return np.float64(weight / (lower + upper))
+    elif state.phase == WALK or (state.phase == STEER and not state.flags & STEER_AT_END):
+        is_roll = outcome >= 0 and outcome < len(DIE_PROBABILITY)
+        return np.float64(DIE_PROBABILITY[outcome]) if is_roll else 0.0
+    return 1.0 if outcome == NO_OUTCOME else 0.0
 
 
 @kernel

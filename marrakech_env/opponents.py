@@ -1,9 +1,9 @@
-"""Who plays the seats that the caller (the learner) does not: mixtures, line-ups, `random`.
+"""The agents at the seats that the caller (the learner) does not play: mixtures and line-ups.
 
 Legend: `B` games, `P` players, `K` agents of a mixture.
 
-A *line-up* names for each seat of a game who decides there: `CALLER`, `UNIFORM`, or the number of
-another agent. What is drawn depends on (seed, game, episode) alone; in the terms of `chance`:
+A *line-up* holds for each seat of a game what decides there: `CALLER`, `UNIFORM`, or the number of
+another agent. The draws depend on (seed, game, episode) alone; in the terms of `chance`:
 
     opponents_key = absorb(episode_key, 2**63)
     agent of seat p = uniform(opponents_key, 0, 3 + p), looked up in the cumulative weights;
@@ -14,7 +14,9 @@ another agent. What is drawn depends on (seed, game, episode) alone; in the term
 
 from __future__ import annotations
 
+import contextlib
 import math
+import reprlib
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Final
@@ -24,8 +26,8 @@ from numpy.typing import NDArray
 
 from marrakech_env import chance, game
 from marrakech_env.agent import Agent, agent_name, load_agent
-from marrakech_env.bitboards import cell_at
 from marrakech_env.compile import kernel
+from marrakech_env.kernels.bitboards import cell_at
 from marrakech_env.spec import whole_number
 from marrakech_env.state import Bits, Int, Record
 
@@ -36,22 +38,22 @@ Pool = list[tuple[Any, float]]
 CALLER: Final = -1
 """In a line-up: the seat is played from outside."""
 UNIFORM: Final = 0
-"""In a line-up: the seat is played by `random`, given by this name, which needs no call from a
-kernel to Python; every other agent has a number above it."""
+"""In a line-up: `random`, given by this name, plays the seat inside the kernels. Every other agent
+has a higher number."""
 ROTATE: Final = -1
-"""Instead of a seat: another one in each episode."""
+"""Instead of a seat: (game + episode) modulo P."""
 
 _OPPONENTS = np.uint64(1 << 63)
-_AGENT_DRAW = 3  # the kinds below it are the phases in which `random` chooses
+_AGENT_DRAW = 3  # the kinds 0..2 are the phases in which `random` draws
 
 
 @dataclass(frozen=True)
 class Mixture:
-    """From which agents each seat is drawn.
+    """The agents that each seat is drawn from; it never changes, so threads may share it.
 
     Attributes:
-        agents: The agents by number; nobody at `UNIFORM`.
-        names: How to call them.
+        agents: The agents by number; None at `UNIFORM`.
+        names: Their names in tables.
         shared: Whether one draw holds for all seats of a game.
         numbers: int64 (P, K), the numbers of the agents that a seat is drawn from.
         edges: float64 (P, K), cumulative weights; from a seat's last agent on at least 1.
@@ -65,12 +67,12 @@ class Mixture:
 
     @classmethod
     def of_caller(cls, players: int) -> Mixture:
-        """The caller plays every seat."""
+        """Return the mixture in which the caller plays every seat."""
         return cls((None,), ("random",), True, np.full((players, 1), CALLER), np.ones((players, 1)))
 
     @classmethod
     def read(cls, opponents: Any, players: int, seat: int) -> Mixture:
-        """Loads what `SeatedBatch.set_opponents` accepts; `seat` is the caller's, or `ROTATE`.
+        """Load what `SeatedBatch.set_opponents` accepts; `seat` is the caller's, or `ROTATE`.
 
         Raises:
             ValueError: As said there.
@@ -96,7 +98,7 @@ class Mixture:
         return cls(tuple(agents), tuple(names), shared, numbers, edges)
 
     def beside(self, earlier: Mixture, lineups: IntArray) -> tuple[Mixture, IntArray]:
-        """This mixture for games to come, while games under way keep agents of an earlier one.
+        """Return this mixture for games to come, with the agents that running games keep.
 
         Args:
             earlier: The mixture whose numbers are in the line-ups.
@@ -126,9 +128,9 @@ def _pools(opponents: Any, players: int, seat: int) -> tuple[list[Pool], bool]:
     if len(opponents) != players:
         raise ValueError(
             f"a list of opponents has one entry for each of the {players} seats, "
-            f"not {len(opponents)}: {opponents!r}"
+            f"not {len(opponents)}: {reprlib.repr(opponents)}"
         )
-    own = [("random", 1.0)]  # of no effect: the caller sits there
+    own = [("random", 1.0)]  # without effect: the caller sits there
     return [own if p == seat else _pool(entry) for p, entry in enumerate(opponents)], False
 
 
@@ -136,28 +138,39 @@ def _pool(entry: Any) -> Pool:
     """The agents with positive weights of one entry of opponents."""
     if not isinstance(entry, Mapping):
         return [(entry, 1.0)]
-    for spec, weight in entry.items():
-        number = not isinstance(weight, bool) and isinstance(weight, int | float | np.number)
-        if not number or not 0 <= weight < math.inf:
-            raise ValueError(
-                f"the weight of opponent {spec!r} must be a number of at least 0, not {weight!r}"
-            )
-    pool = [(spec, float(weight)) for spec, weight in entry.items() if weight > 0]
-    if not pool:
-        raise ValueError(f"a mixture of opponents needs a positive weight: {entry!r}")
+    pool = [(spec, _weight(weight, spec)) for spec, weight in entry.items()]
+    pool = [(spec, weight) for spec, weight in pool if weight]
+    if not 0 < sum(weight for _, weight in pool) < math.inf:
+        raise ValueError(
+            "a mixture of opponents needs a positive weight, and weights with a finite sum: "
+            f"{reprlib.repr(entry)}"
+        )
     return pool
 
 
+def _weight(weight: Any, spec: Any) -> float:
+    number = math.nan
+    if isinstance(weight, int | float | np.integer | np.floating) and not isinstance(weight, bool):
+        with contextlib.suppress(OverflowError):
+            number = float(weight)
+    if not 0 <= number < math.inf:
+        raise ValueError(
+            f"the weight of opponent {reprlib.repr(spec)} must be a number of at least 0, "
+            f"not {reprlib.repr(weight)}"
+        )
+    return number
+
+
 def _is_same(known: Any, spec: Any) -> bool:
-    """Whether two specs of agents stand for one agent; objects may have any idea of equality."""
+    """Whether two specs stand for one agent; objects may define equality in any way."""
     return known is spec or (isinstance(known, str) and isinstance(spec, str) and known == spec)
 
 
 def checked_seat(seat: Any, players: int) -> int:
-    """The caller's seat as a number, `ROTATE` for `rotate`.
+    """Return the caller's seat as a number, `ROTATE` for `rotate`.
 
     Raises:
-        ValueError: No seat of the game.
+        ValueError: It is no seat of the game.
     """
     if isinstance(seat, str) and seat == "rotate":
         return ROTATE
@@ -177,7 +190,7 @@ def seat_game(
     edges: FloatArray,
     lineup: IntArray,
 ) -> None:
-    """Draws who sits where in the episode that starts, into `lineup` (P,)."""
+    """Draw the agents of the episode that starts, into `lineup` (P,)."""
     key: Bits = chance.absorb(clock.key, _OPPONENTS)
     players = len(lineup)
     for player in range(players):
@@ -191,6 +204,6 @@ def seat_game(
 
 @kernel
 def uniform_choice(state: Record, clock: Record) -> Int:
-    """The legal action that `random` plays."""
+    """Return the legal action that `random` plays."""
     uniform = chance.uniform(chance.absorb(clock.key, _OPPONENTS), clock.turn, state.phase)
     return cell_at(np.uint64(game.legal_actions(state)), uniform)

@@ -8,30 +8,31 @@ in `game`, one kernel for each.
 
 from __future__ import annotations
 
-import operator
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from marrakech_env import game
-from marrakech_env.actions import NUM_ACTIONS
+from marrakech_env.actions import NUM_ACTIONS, describe_illegal
 from marrakech_env.compile import kernel
-from marrakech_env.spec import DIE, FACINGS, MAX_PLAYERS, NUM_CELLS, NUM_COLOURS, RuleSet
+from marrakech_env.kernels.bitboards import lowest_cell
+from marrakech_env.kernels.regions import REGIONS, find_regions
+from marrakech_env.kernels.unpack_bits import bytes_of, put_mask
+from marrakech_env.spec import FACINGS, NUM_CELLS, NUM_COLOURS, RuleSet, whole_number
 from marrakech_env.state import (
     LAY,
     OVER,
     STATE,
     STEER,
     STEER_AT_END,
-    Int,
-    Record,
     State,
     States,
+    as_seats,
     as_states,
     one_state,
     write_rules,
 )
-from marrakech_env.stores import bytes_of, put_mask
 from marrakech_env.tables import DIE_PROBABILITY
 
 BoolArray = NDArray[np.bool_]
@@ -43,7 +44,7 @@ FloatArray = NDArray[np.float64]
 
 
 def reset(states: States, rule_set: RuleSet, outcomes: ArrayLike | None = None) -> None:
-    """Puts every game to its start, in place (rule 1).
+    """Put every game to its start, in place (rule 1).
 
     Args:
         states: Shape (B,); whatever was in it is overwritten.
@@ -53,7 +54,7 @@ def reset(states: States, rule_set: RuleSet, outcomes: ArrayLike | None = None) 
             and every player's lower colour.
 
     Raises:
-        ValueError: An outcome that the rule set cannot have; nothing is changed then.
+        ValueError: No rule set, or an outcome that it cannot have; nothing is changed then.
     """
     _check_writeable(states)
     rows = _start_rows(len(states), rule_set, outcomes)
@@ -64,7 +65,11 @@ def reset(states: States, rule_set: RuleSet, outcomes: ArrayLike | None = None) 
 
 
 def start_outcomes(rule_set: RuleSet, rng: np.random.Generator) -> NDArray[np.int8]:
-    """Draws one row of outcomes for `reset`: int8 (1+P,)."""
+    """Draw one row of outcomes for `reset`: int8 (1+P,).
+
+    Raises:
+        ValueError: No rule set.
+    """
     row = [_fixed_facing(rule_set)]
     if rule_set.facing == "random":
         row = [int(rng.integers(4))]
@@ -79,22 +84,24 @@ def start_outcomes(rule_set: RuleSet, rng: np.random.Generator) -> NDArray[np.in
 
 
 def _fixed_facing(rule_set: RuleSet) -> int:
+    if not isinstance(rule_set, RuleSet):
+        raise ValueError(f"rule_set must be a RuleSet, not {rule_set!r}")
     return FACINGS.index("S" if rule_set.facing == "random" else rule_set.facing)
 
 
 def _start_rows(games: int, rule_set: RuleSet, outcomes: ArrayLike | None) -> NDArray[np.int8]:
     """The outcomes of `reset`, checked, as int8 (B, 1+P)."""
-    players = rule_set.num_players
+    fixed, players = _fixed_facing(rule_set), rule_set.num_players
     usual = [2 * p if rule_set.two_colours else -1 for p in range(players)]
     if outcomes is None:
-        return np.tile(np.array([_fixed_facing(rule_set), *usual], np.int8), (games, 1))
+        return np.tile(np.array([fixed, *usual], np.int8), (games, 1))
     rows = np.asarray(outcomes)
     if rows.shape != (games, 1 + players) or rows.dtype.kind not in "iu":
         raise ValueError(
             f"start outcomes must be integers of shape {(games, 1 + players)} (the facing, then "
             f"each player's first colour), not {rows.dtype} of shape {rows.shape}"
         )
-    allowed = [range(4) if rule_set.facing == "random" else [_fixed_facing(rule_set)]]
+    allowed = [range(4) if rule_set.facing == "random" else [fixed]]
     upper = rule_set.two_colours and rule_set.colours != "alternate"
     allowed += [[colour, colour + 1] if upper else [colour] for colour in usual]
     for column, values in enumerate(allowed):
@@ -125,67 +132,95 @@ def action_mask(states: States) -> BoolArray:
     """The legal actions: bool (B, 15), True where legal, all False where the game is over."""
     states = as_states(states)
     mask = np.empty((len(states), NUM_ACTIONS), np.bool_)
-    fill_action_mask(states, mask)
+    _fill_action_mask(states, mask)
     return mask
 
 
 @kernel
-def fill_action_mask(states: States, mask: BoolArray) -> None:
-    """Kernel: writes the legal actions of all games into `mask`, bool (B, 15)."""
+def _fill_action_mask(states: States, mask: BoolArray) -> None:
     rows = bytes_of(mask)
     for i in range(len(states)):
         put_mask(rows, i, game.legal_actions(states[i]))
 
 
-def step(states: States, actions: ArrayLike, outcomes: ArrayLike) -> None:
-    """Takes one decision in every game, in place; finished games are left alone.
+def step(states: States, actions: ArrayLike, outcomes: ArrayLike, check: bool = True) -> None:
+    """Take one decision in every game, in place.
 
-    Legality is assumed (see `action_mask`), as is that each outcome is possible (see
-    `chance_outcomes`).
+    Finished games are left alone, whatever their numbers are. A player named to steer or walk who
+    has no rug (only from a text) walks, pays and lays nothing, and the turn passes on.
 
     Args:
         states: Shape (B,).
-        actions: int (B,), each a legal action 0..14.
-        outcomes: int (B,): the die 1..4 for a walk (steering, or a walk unsteered), the colour
-            of the mover's next rug for laying with two colours, -1 where nothing is drawn.
+        actions: int (B,), each a legal action 0..14 (see `action_mask`).
+        outcomes: int (B,), each a possible one (see `chance_outcomes`): the die 1..4 for a walk
+            (steering, or a walk unsteered), the colour of the mover's next rug for laying with two
+            colours, -1 where nothing is drawn.
+        check: False assumes legal actions and possible outcomes; a game where they are not may
+            become one that all functions refuse.
 
     Raises:
-        ValueError: Shapes or dtypes are wrong, or a number is out of range (actions 0..14,
-            outcomes -1..4); nothing is changed then.
+        ValueError: Shapes or dtypes are wrong; with `check` also an illegal action or an
+            impossible outcome, which the message names with the game and what is allowed. Nothing
+            is changed then.
     """
     _check_writeable(states)
     work = as_states(states)
-    _step(
-        work, _numbers("actions", actions, work, 0, 14), _numbers("outcomes", outcomes, work, -1, 4)
-    )
+    chosen, drawn = _integers("actions", actions, work), _integers("outcomes", outcomes, work)
+    bad = _first_impossible(work, chosen, drawn) if check else -1
+    if bad >= 0:
+        _refuse_step(work[bad], bad, np.asarray(actions)[bad], np.asarray(outcomes)[bad])
+    _step(work, chosen, drawn)
     if not np.shares_memory(work, states):
         states[:] = work
+
+
+@kernel
+def _first_impossible(states: States, actions: IntArray, outcomes: IntArray) -> Int:
+    """Index of the first game with an illegal action or an impossible outcome, -1 for none."""
+    for i in range(len(states)):
+        if states[i].phase != OVER and not (
+            0 <= actions[i] < NUM_ACTIONS
+            and game.legal_actions(states[i]) >> np.uint32(actions[i]) & np.uint32(1)
+            and game.outcome_chance(states[i], outcomes[i]) > 0
+        ):
+            return i
+    return -1
+
+
+def _refuse_step(state: Record, number: int, action: Any, outcome: Any) -> NoReturn:
+    mask = action_mask(state)[0]
+    if action not in np.flatnonzero(mask).tolist():
+        raise ValueError(describe_illegal(number, action, mask))
+    possible = ", ".join(map(str, chance_outcomes(state, action)[0]))
+    raise ValueError(
+        f"game {number}: outcome {outcome} is not possible after action {action}; "
+        f"possible outcomes: {possible}"
+    )
 
 
 @kernel
 def _step(states: States, actions: IntArray, outcomes: IntArray) -> None:
     for i in range(len(states)):
         state = states[i]
-        walks = state.phase != LAY and not (state.phase == STEER and state.flags & STEER_AT_END)
         # A number that the phase has no meaning for must not index a table.
         if state.phase == LAY:
-            if actions[i] >= 3 and outcomes[i] < NUM_COLOURS:
+            if 3 <= actions[i] < NUM_ACTIONS and -1 <= outcomes[i] < NUM_COLOURS:
                 game.step(state, actions[i], outcomes[i])
-        elif actions[i] < 3 and (outcomes[i] >= 1 or not walks):
-            game.step(state, actions[i], outcomes[i])
+        elif 0 <= actions[i] < 3 and outcomes[i] < len(DIE_PROBABILITY):
+            if outcomes[i] >= 1 or (state.phase == STEER and state.flags & STEER_AT_END):
+                game.step(state, actions[i], outcomes[i])
 
 
-def _numbers(name: str, values: ArrayLike, states: States, low: int, high: int) -> IntArray:
-    """`values` as int64 (B,), checked for shape, dtype and range."""
+def _integers(name: str, values: ArrayLike, states: States) -> IntArray:
+    """`values` as int64 (B,), checked for shape and dtype."""
     array = np.asarray(values)
     if array.shape != states.shape or array.dtype.kind not in "iu":
         raise ValueError(
             f"{name} must be integers of shape {states.shape}, "
             f"not {array.dtype} of shape {array.shape}"
         )
-    bad = np.flatnonzero((array < low) | (array > high))
-    if len(bad):
-        raise ValueError(f"game {bad[0]}: {name} holds {array[bad[0]]}; allowed: {low}..{high}")
+    if array.dtype == np.uint64:  # 2**63 and more must stay out of every range
+        array = np.minimum(array, np.uint64(np.iinfo(np.int64).max))
     return np.ascontiguousarray(array, np.int64)
 
 
@@ -212,25 +247,12 @@ def chance_outcomes(state: State, action: int) -> tuple[NDArray[np.int8], FloatA
         ValueError: The action is not legal.
     """
     record = one_state(state)
-    legal = np.flatnonzero(action_mask(as_states(state))[0])
-    try:
-        number = operator.index(action)
-    except TypeError:
-        number = -1
-    if number not in legal:
+    legal = np.flatnonzero(action_mask(record)[0])
+    if whole_number(action) not in legal.tolist():
         raise ValueError(f"action {action!r} is not legal; legal: {', '.join(map(str, legal))}")
-    if record["phase"] == LAY:
-        lower, upper = game.next_colour_weights(record)
-        colours = [2 * int(record["player"]) + side for side in (0, 1)]
-        pairs = [
-            (c, w / (lower + upper)) for c, w in zip(colours, (lower, upper), strict=True) if w
-        ]
-    elif record["phase"] == STEER and record["flags"] & STEER_AT_END:
-        pairs = []
-    else:
-        pairs = [(steps, float(DIE_PROBABILITY[steps])) for steps in sorted(set(DIE))]
-    outcomes, probabilities = zip(*(pairs or [(-1, 1.0)]), strict=True)
-    return np.array(outcomes, np.int8), np.array(probabilities, np.float64)
+    chances = {outcome: game.outcome_chance(record, outcome) for outcome in game.OUTCOMES}
+    possible = {outcome: chance for outcome, chance in chances.items() if chance > 0}
+    return np.array(list(possible), np.int8), np.array(list(possible.values()), np.float64)
 
 
 # --------------------------------------------------------------------------------------- views
@@ -252,7 +274,7 @@ def _colours(states: States, out: NDArray[np.int8]) -> None:
 
 
 def tolls(states: States, players: ArrayLike | None = None) -> IntArray:
-    """What a player would owe for stopping on each cell, not limited by his money (rule 6).
+    """What a player would owe for stopping on each cell, not limited by their money (rule 6).
 
     Args:
         states: Shape (B,).
@@ -265,14 +287,7 @@ def tolls(states: States, players: ArrayLike | None = None) -> IntArray:
         ValueError: A seat that does not play.
     """
     states = as_states(states)
-    if players is None:
-        seats = states["player"].astype(np.int64)
-    else:
-        wanted = np.asarray(players)
-        if wanted.ndim == 0:
-            wanted = np.full(len(states), wanted)
-        seated = int(states["num_players"][0]) if len(states) else MAX_PLAYERS
-        seats = _numbers("players", wanted, states, 0, seated - 1)
+    seats = as_seats(players, states)
     out = np.zeros((len(states), NUM_CELLS), np.int64)
     _tolls(states, seats, out)
     return out
@@ -280,27 +295,19 @@ def tolls(states: States, players: ArrayLike | None = None) -> IntArray:
 
 @kernel
 def _tolls(states: States, players: IntArray, out: IntArray) -> None:
+    regions = np.zeros(1, REGIONS)[0]
     for i in range(len(states)):
-        if states[i].phase != OVER:
-            game_tolls(states[i], players[i], out[i])
-
-
-@kernel
-def game_tolls(state: Record, player: Int, out: IntArray) -> None:
-    """Kernel: writes what a seat owes on each cell of one game into `out`, 49 zeros before."""
-    for colour in range(NUM_COLOURS):
-        creditor = game.owner(state, colour)
-        if creditor == player or state.eliminated[creditor]:
+        if states[i].phase == OVER:
             continue
-        left = state.colour_boards[colour]
-        for cell in range(NUM_CELLS):
-            if left & game.cell_bit(cell):
-                patch = game.region(left, cell)
-                amount = game.popcount(patch)
-                for other in range(cell, NUM_CELLS):
-                    if patch & game.cell_bit(other):
-                        out[other] = amount
-                left &= ~patch
+        player = players[i] if players[i] >= 0 else np.int64(states[i].player)
+        find_regions(states[i], regions)
+        for region in range(regions.count):
+            squares = regions.bits[region]
+            if game.owner(states[i], regions.colour[region]) == player:
+                continue
+            while squares:
+                out[i, lowest_cell(squares)] = regions.squares[region]
+                squares &= squares - np.uint64(1)
 
 
 def scores(states: States) -> IntArray:
@@ -319,7 +326,7 @@ def _scores(states: States, out: IntArray) -> None:
 
 
 def is_over(states: States) -> BoolArray:
-    """Whether each game is over by the facts, whoever is named to move: bool (B,) (rule 9)."""
+    """Whether each game is over by the facts, not by the seat to move: bool (B,) (rule 9)."""
     states = as_states(states)
     out = np.empty(len(states), np.bool_)
     _is_over(states, out)

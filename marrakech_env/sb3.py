@@ -2,13 +2,13 @@
 
 Legend: `N` environments, `P` players, `A` = 15 actions.
 
-As `vector.MarrakechVectorEnv`, in the form that Stable-Baselines3 wants. A plain algorithm, which
-knows nothing of masks, gets a ValueError at its first illegal action.
+As `vector.MarrakechVectorEnv`, in the form of Stable-Baselines3. A plain algorithm, without masks,
+gets a ValueError at its first illegal action.
 
-`infos` is a list of N new dicts. Every one holds `action_mask` (int8 (A,), of the observation that
+`infos` is a list of N new dicts. Each one holds `action_mask` (int8 (A,), of the observation that
 is returned with it, so never empty) and `TimeLimit.truncated` (always False); with
 `opponents=None` also `player`, the seat to move, and `rewards`, float64 (P,). At the end of a game
-it holds besides `terminal_observation` and the facts that `vector` lists; `player` is then the seat
+it also holds `terminal_observation` and the facts that `vector` lists; `player` is then the seat
 that saw the end.
 """
 
@@ -27,8 +27,8 @@ from marrakech_env.actions import NUM_ACTIONS
 from marrakech_env.chance import checked_seed
 from marrakech_env.notation import position_option
 from marrakech_env.render.mode import Picture, checked_render_mode, picture
-from marrakech_env.seats import SeatedBatch
-from marrakech_env.spec import RuleSet
+from marrakech_env.seats import SeatedBatch, checked_num_envs
+from marrakech_env.spec import RuleSet, whole_number
 from marrakech_env.state import States
 
 
@@ -50,10 +50,10 @@ class MarrakechVecEnv(VecEnv):
         seat: int | str = 0,
         render_mode: str | None = None,
     ) -> None:
-        """Makes the games; `reset` starts them.
+        """Make the games; `reset` starts them.
 
         Args:
-            num_envs: N, at least 1.
+            num_envs: N, at least 1 and at most `seats.MAX_ENVS`.
             num_players: P: 2, 3 or 4.
             rules: A preset, a RULES text or a `RuleSet`.
             observation: `planes`, `flat` or `features`.
@@ -68,52 +68,58 @@ class MarrakechVecEnv(VecEnv):
             ValueError: An argument is not allowed; the message says what is.
         """
         self.render_mode = checked_render_mode(render_mode)
-        self._seats = SeatedBatch(
-            num_envs, num_players, rules, observation, reward, opponents, seat
-        )
-        self._rows = np.arange(self._seats.num_games)
-        self._games = [_Game(self, index) for index in range(self._seats.num_games)]
+        games = checked_num_envs(num_envs)
+        self._seats = SeatedBatch(games, num_players, rules, observation, reward, opponents, seat)
+        self._games = [_Game(self, index) for index in range(games)]
         self._actions: Any = None
-        super().__init__(
-            self._seats.num_games, self._seats.observation_space, Discrete(NUM_ACTIONS)
-        )
+        super().__init__(games, self._seats.observation_space, Discrete(NUM_ACTIONS))
 
     # ------------------------------------------------------------------------------------- play
 
     def reset(self) -> NDArray[Any]:
-        """Starts the next game in every environment, with what `seed` and `set_options` gave.
+        """Start the next game in every environment, with the arguments of `seed` and `set_options`.
 
         Returns:
             The observations (N, ...); the infos are in `reset_infos`.
 
         Raises:
             ValueError: A bad position (see `SeatedBatch.reset`).
+            RuntimeError: Another thread is inside.
             ClosedEnvironmentError: After `close`.
         """
         positions = [position_option(options) for options in self._options]
-        self._seats.reset(self._seeds[0], positions)
+        return self._seats.reset(self._seeds[0], positions, self._first)
+
+    def _first(self) -> NDArray[Any]:
+        """What `reset` returns."""
         self._reset_seeds()
         self._reset_options()
         self.reset_infos = self._infos()
         return self._seats.observe()
 
     def step_async(self, actions: NDArray[np.int64]) -> None:
-        """Keeps the actions for `step_wait`."""
+        """Keep the actions for `step_wait`."""
         self._actions = actions
 
     def step_wait(self) -> VecEnvStepReturn:
-        """Takes the learner's decision in every game and plays on to his next one.
+        """Take the learner's decision in every game and play on to the next one.
 
         Returns:
             Observations (N, ...), rewards float32 (N,), dones bool (N,), infos: all new.
 
         Raises:
-            ValueError: An illegal action, or a wrong shape or dtype; no game has changed then.
-            ResetNeeded: Before the first `reset`.
+            ValueError: An illegal action, a wrong shape or dtype, or no `step_async` before; no
+                game has changed then.
+            ResetNeeded: Before the first `reset`, or after an interrupted call.
+            RuntimeError: Another thread is inside.
             ClosedEnvironmentError: After `close`.
         """
+        actions, self._actions = self._actions, None
+        return self._seats.step(actions, self._next)
+
+    def _next(self) -> VecEnvStepReturn:
+        """What `step_wait` returns."""
         seats = self._seats
-        seats.step(self._actions)
         infos = self._infos()
         if seats.self_play:
             for info, rewards in zip(infos, seats.rewards, strict=True):
@@ -126,11 +132,11 @@ class MarrakechVecEnv(VecEnv):
                 infos[game] |= {key: values[row] for key, values in facts.items()}
                 infos[game]["player"] = int(facts["player"][row])
                 infos[game]["terminal_observation"] = observation
-        rewards = seats.rewards[self._rows, seats.actors].astype(np.float32)
+        rewards = seats.own_rewards().astype(np.float32)
         return seats.observe(), rewards, seats.batch.done.copy(), infos
 
     def close(self) -> None:
-        """Ends the use of this environment: any later `reset` or `step` says so."""
+        """End the use of this environment: any later `reset` or `step` says so."""
         self._seats.close()
 
     def _infos(self) -> list[dict[str, Any]]:
@@ -146,7 +152,7 @@ class MarrakechVecEnv(VecEnv):
         return infos
 
     def seed(self, seed: int | None = None) -> Sequence[int | None]:
-        """Sets the seed of the next `reset`: environment i plays game i of it.
+        """Set the seed of the next `reset`: environment i plays game i of it.
 
         Args:
             seed: 0..2**64-1; None takes one from the system.
@@ -157,32 +163,31 @@ class MarrakechVecEnv(VecEnv):
         Raises:
             ValueError: Not such a number.
         """
-        self._seeds = [checked_seed(seed)] * self.num_envs
+        self._seeds = [checked_seed(seed)] * self._seats.num_games
         return self._seeds
 
     def set_options(self, options: Any = None) -> None:
-        """Sets the options of the next `reset`: one dict for all environments, or N of them.
+        """Set the options of the next `reset`: one dict for all environments, or N of them.
 
         Raises:
             ValueError: Something else, a list of another length, or a bad position (see
                 `SeatedBatch.reset`); nothing has changed then.
         """
-        rows = options if isinstance(options, list) else [options] * self.num_envs
-        if len(rows) != self.num_envs:
-            raise ValueError(
-                f"options must be one dict or {self.num_envs} of them, not {options!r}"
-            )
+        games = self._seats.num_games
+        rows = options if isinstance(options, list) else [options] * games
+        if len(rows) != games:
+            raise ValueError(f"options must be one dict or {games} of them, not {options!r}")
         self._seats.check_positions([position_option(row) for row in rows])
         super().set_options(options)
 
     # ------------------------------------------------------------------------------------ views
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """The legal actions: a new array, bool (N, A)."""
-        return self._seats.batch.action_mask.copy()
+        """Return the legal actions: a new array, bool (N, A)."""
+        return self._seats.action_masks()
 
     def set_opponents(self, opponents: Any) -> None:
-        """Changes the opponents in all games that start from now on.
+        """Change the opponents in all games that start from now on.
 
         See `SeatedBatch.set_opponents`.
         """
@@ -191,22 +196,26 @@ class MarrakechVecEnv(VecEnv):
     @property
     def game_states(self) -> States:
         """A copy of the games as STATE (N,), to plan on: chance is no part of them."""
-        return self._seats.batch.states.copy()
+        return self._seats.states()
 
     def get_images(self) -> Sequence[NDArray[np.uint8] | None]:
-        """The pictures of all games, uint8 (height, width, 3), whatever the render mode."""
+        """Return the pictures of all games, uint8 (height, width, 3), in every render mode."""
         from marrakech_env.render import render_rgb_array  # needs Pillow, so only here
 
-        return [render_rgb_array(state) for state in self._seats.batch.states]
+        return [render_rgb_array(state) for state in self._seats.states()]
 
     # ------------------------------------------------------------- one environment among the N
 
     def get_attr(self, attr_name: str, indices: VecEnvIndices = None) -> list[Any]:
-        """The attribute of the chosen environments; AttributeError where there is none."""
+        """Return the attribute of the chosen environments; AttributeError where there is none."""
         return [getattr(game, attr_name) for game in self._chosen(indices)]
 
     def set_attr(self, attr_name: str, value: Any, indices: VecEnvIndices = None) -> None:
-        """Sets an attribute that `get_attr` gives back; it changes nothing of the games."""
+        """Set an attribute that `get_attr` returns; it changes nothing in the games.
+
+        Raises:
+            AttributeError: The name begins with `_`, or is that of a method or of `player`.
+        """
         for game in self._chosen(indices):
             setattr(game, attr_name, value)
 
@@ -217,33 +226,54 @@ class MarrakechVecEnv(VecEnv):
         indices: VecEnvIndices = None,
         **method_kwargs: Any,
     ) -> list[Any]:
-        """Calls a method, `action_masks` or `render`, of the chosen environments."""
-        return [
-            getattr(game, method_name)(*method_args, **method_kwargs)
-            for game in self._chosen(indices)
-        ]
+        """Call a method, `action_masks`, `render` or `set_opponents`, of the chosen environments.
+
+        Raises:
+            AttributeError: There is no such method.
+            ValueError: `indices` are no environments, or only some of them for `set_opponents`,
+                which changes the opponents of all.
+        """
+        chosen = self._chosen(indices)
+        if method_name == "set_opponents":
+            if {game._index for game in chosen} != set(range(len(self._games))):
+                raise ValueError("set_opponents changes all environments; leave out indices")
+            self.set_opponents(*method_args, **method_kwargs)
+            return [None] * len(chosen)
+        if method_name == "action_masks":  # at every step of a learner, so from one array
+            masks = self.action_masks(*method_args, **method_kwargs)
+            return [masks[game._index] for game in chosen]
+        return [getattr(game, method_name)(*method_args, **method_kwargs) for game in chosen]
 
     def env_is_wrapped(
         self,
         wrapper_class: type[gymnasium.Wrapper[Any, Any, Any, Any]],
         indices: VecEnvIndices = None,
     ) -> list[bool]:
-        """False for each of the chosen environments."""
+        """Return False for each of the chosen environments."""
         return [False for _ in self._chosen(indices)]
 
     def _chosen(self, indices: VecEnvIndices) -> list[_Game]:
-        return [self._games[index] for index in self._get_indices(indices)]
+        games = len(self._games)
+        try:
+            if indices is None:
+                return self._games
+            wanted = [indices] if whole_number(indices) is not None else list(indices)  # type: ignore[arg-type]
+            numbers = [whole_number(index) for index in wanted]
+        except TypeError:  # nothing that has entries
+            numbers = [None]
+        if any(number not in range(-games, games) for number in numbers):
+            raise ValueError(f"indices must be environments 0..{games - 1}, not {indices!r}")
+        return [self._games[number] for number in numbers if number is not None]
 
 
 class _Game:
     """One environment of a `MarrakechVecEnv`, as `get_attr` and `env_method` see it.
 
-    Besides its own attributes it shows those of the whole, but none of the methods.
+    It shows its own attributes and those of the whole, but none of the methods of the whole.
     """
 
     def __init__(self, whole: MarrakechVecEnv, index: int) -> None:
-        self._whole = whole
-        self._index = index
+        vars(self).update(_whole=whole, _index=index)
 
     def __getattr__(self, name: str) -> Any:
         if not name.startswith("_"):
@@ -252,16 +282,24 @@ class _Game:
                 return value
         raise AttributeError(f"an environment of MarrakechVecEnv has no attribute {name!r}")
 
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name.startswith("_") or hasattr(_Game, name):
+            raise AttributeError(f"an environment of MarrakechVecEnv keeps its own {name!r}")
+        super().__setattr__(name, value)
+
     @property
     def player(self) -> int:
         """The seat to move."""
-        return int(self._whole._seats.batch.states["player"][self._index])
+        player: int = self._whole._seats.look(lambda b: b.states["player"][self._index].item())
+        return player
 
     def action_masks(self) -> NDArray[np.bool_]:
-        """The legal actions: bool (A,)."""
-        mask: NDArray[np.bool_] = self._whole._seats.batch.action_mask[self._index]
-        return mask.copy()
+        """Return the legal actions: bool (A,)."""
+        index = self._index
+        mask: NDArray[np.bool_] = self._whole._seats.look(lambda b: b.action_mask[index].copy())
+        return mask
 
     def render(self) -> Picture | None:
-        """The picture of the game."""
-        return picture(self._whole._seats.batch.states[self._index], self._whole.render_mode)
+        """Return the picture of the game."""
+        state = self._whole._seats.look(lambda batch: batch.states[self._index].copy())
+        return picture(state, self._whole.render_mode)

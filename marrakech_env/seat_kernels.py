@@ -13,11 +13,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marrakech_env import chance, game
-from marrakech_env.batch import Batch
+from marrakech_env.batch_kernels import new_arrays
 from marrakech_env.compile import kernel, machine_code
+from marrakech_env.kernels.unpack_bits import bytes_of, put_mask
 from marrakech_env.opponents import CALLER, UNIFORM, seat_game, uniform_choice
 from marrakech_env.state import OVER, Int, Record, States
-from marrakech_env.stores import bytes_of, put_mask
 
 IntArray = NDArray[np.int64]
 FloatArray = NDArray[np.float64]
@@ -45,11 +45,11 @@ def seat_all(
 def play_code() -> Callable[..., Int]:
     """`play` as machine code: the types of its arguments are the same in every batch."""
     # Only types count here: any array of the right type stands for the others.
-    batch, games = Batch(1), np.zeros(1, np.int64)
+    arrays, games = new_arrays(1, 2), np.zeros(1, np.int64)
     edges, lineups = np.zeros((1, 1)), np.zeros((1, 1), np.int64)
-    ends = (batch.done, batch.final_scores, batch.final_shares, batch.final_states)
+    ends = (arrays.done, arrays.final_scores, arrays.final_shares, arrays.final_states)
     lineup = (0, 0, True, lineups, edges, lineups, lineups)
-    board = (batch.states, games, games, batch._start, batch._clocks, batch.action_mask)
+    board = (arrays.states, games, games, arrays.start, arrays.clocks, arrays.action_mask)
     return machine_code(play, *board, *ends, *lineup, games, True)
 
 

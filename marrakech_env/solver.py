@@ -1,9 +1,9 @@
 """Exact values of late positions, by trying every action, roll and next colour to the end.
 
-Every player maximises his own expected share of the win; among actions of equal share he takes the
-one with the greater expected margin (his final score minus the best of the others, in dirhams;
-the score of an eliminated player is 0), and among those the lowest action. With two players that is
-optimal play; with more, it is what happens if all think so.
+Every player maximises their own expected share of the win; among actions of equal share they take
+the one with the greater expected margin (their final score minus the best of the others, in
+dirhams; the score of an eliminated player is 0), and among those the lowest action. With two
+players that is optimal play; with more, it is what happens if all think so.
 
 The work grows about a hundredfold with each turn that is left: two turns take about a millisecond,
 three about a tenth of a second with two players. Neither transpositions nor the half turn of the
@@ -24,9 +24,8 @@ from numpy.typing import NDArray
 from marrakech_env import game
 from marrakech_env.actions import NUM_ACTIONS
 from marrakech_env.compile import kernel
-from marrakech_env.spec import MAX_PLAYERS
+from marrakech_env.spec import MAX_PLAYERS, checked_number
 from marrakech_env.state import (
-    LAY,
     OVER,
     STATE,
     STEER,
@@ -37,7 +36,6 @@ from marrakech_env.state import (
     States,
     one_state,
 )
-from marrakech_env.tables import DIE_PROBABILITY
 
 FloatArray = NDArray[np.float64]
 
@@ -72,8 +70,18 @@ class Solution:
 
 
 def turns_left(state: State) -> int:
-    """How many rugs are still to be laid by all players together."""
-    return int(one_state(state)["rugs"].sum())
+    """Turns still to come if nobody is eliminated, the running one included until its rug is laid.
+
+    That is one for each rug that is left. A mover without a rug has a turn too: only a position
+    text can name them.
+
+    Raises:
+        ValueError: Not one state.
+    """
+    record = one_state(state)
+    has_rug = record["phase"] == OVER or game.rugs_left(record, record["player"]) > 0
+    is_after_laying = record["phase"] == STEER and record["flags"] & STEER_AT_END
+    return int(record["rugs"].sum()) + (not has_rug and not is_after_laying)
 
 
 def solve(state: State, max_turns: int = MAX_TURNS) -> Solution:
@@ -84,20 +92,21 @@ def solve(state: State, max_turns: int = MAX_TURNS) -> Solution:
         max_turns: Most turns left to be accepted, a guard against endless work.
 
     Raises:
-        ValueError: The game is over, or more turns are left than `max_turns`.
+        ValueError: Not one state, the game is over, more turns are left than `max_turns`, or that
+            is not a whole number of at least 0.
     """
     record = one_state(state)
+    most = checked_number("max_turns", max_turns, 0)
     if record["phase"] == OVER:
         raise ValueError("the game of this position is over, nobody can move")
     turns = turns_left(record)
-    if turns > max_turns:
+    if turns > most:
         raise ValueError(
-            f"{turns} turns are left, more than max_turns={max_turns}; each turn more takes about "
+            f"{turns} turns are left, more than max_turns={most}; each turn more takes about "
             "a hundred times as long"
         )
     players = int(record["num_players"])
-    # A turn of somebody without a rug (from a text) may come first.
-    depth = _NODES_A_TURN * (turns + 1) + 1
+    depth = _NODES_A_TURN * (turns + 1) + 1  # the last turn's steering may still be to come
     states = np.zeros(depth, STATE)
     states[0] = record
     values = np.zeros((depth, MAX_PLAYERS, 2))
@@ -138,8 +147,8 @@ def _solve(
         if not legal >> np.uint32(action) & np.uint32(1):
             continue
         total[:] = 0.0
-        for k in range(len(DIE_PROBABILITY)):
-            outcome, chance = _outcome(state, k)
+        for outcome in game.OUTCOMES:
+            chance = game.outcome_chance(state, outcome)
             if chance > 0:
                 states[depth + 1] = state
                 game.step(states[depth + 1], action, outcome)
@@ -155,24 +164,6 @@ def _solve(
             best = action
             value[:] = total
     return best
-
-
-@kernel
-def _outcome(state: Record, k: Int) -> tuple[Int, float]:
-    """The k-th outcome of chance and its probability, 0 for those that cannot be.
-
-    k = 1..4 is the roll of a walk; k = 0 and 1 are the lower and the upper next colour; k = 0
-    stands for no chance.
-    """
-    if state.phase == LAY:
-        lower, upper = game.next_colour_weights(state)
-        if lower + upper == 0:
-            return -1, 1.0 if k == 0 else 0.0
-        weight = lower if k == 0 else (upper if k == 1 else 0)
-        return 2 * np.int64(state.player) + k, weight / (lower + upper)
-    if state.phase == STEER and state.flags & STEER_AT_END:
-        return -1, 1.0 if k == 0 else 0.0
-    return k, np.float64(DIE_PROBABILITY[k])
 
 
 @kernel

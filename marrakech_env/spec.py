@@ -90,7 +90,7 @@ class RuleSet:
         Raises:
             ValueError: A value is not allowed; the message lists those that are.
         """
-        check_num_players(self.num_players)
+        object.__setattr__(self, "num_players", check_num_players(self.num_players))
         if not isinstance(self.preset_name, str) or self.preset_name not in PRESETS:
             raise ValueError(f"unknown preset {self.preset_name!r}; known: {', '.join(PRESETS)}")
         for name in OPTIONS:
@@ -108,6 +108,15 @@ class RuleSet:
         """Whether each player owns two colours."""
         return self.num_players == 2 and self.colours != "single"
 
+    def owned_colours(self, player: int) -> tuple[int, ...]:
+        """The colours of a seat, ascending: one, or two where each player owns two.
+
+        Raises:
+            ValueError: A seat that does not play.
+        """
+        seat = checked_number("player", player, 0, self.num_players - 1)
+        return (2 * seat, 2 * seat + 1) if self.two_colours else (seat,)
+
     @classmethod
     def preset(cls, name: str, num_players: int = 2, **options: str | int) -> RuleSet:
         """Makes a rule set from a preset and the options that shall differ from it.
@@ -122,7 +131,7 @@ class RuleSet:
         """
         if not isinstance(name, str) or name not in PRESETS:
             raise ValueError(f"unknown preset {name!r}; known: {', '.join(PRESETS)}")
-        check_num_players(num_players)
+        num_players = check_num_players(num_players)
         for option in options:
             if option not in OPTIONS:
                 raise ValueError(f"unknown option {option!r}; known: {', '.join(OPTIONS)}")
@@ -142,6 +151,8 @@ class RuleSet:
         Raises:
             ValueError: An unknown preset or option, a doubled option, or a value not allowed.
         """
+        if not isinstance(text, str):
+            raise ValueError(f"a rules text must be a str, not {text!r}")
         name, *parts = text.split(";")
         options: dict[str, str | int] = {}
         for part in parts:
@@ -190,10 +201,12 @@ def resolve_rules(rules: str | RuleSet, num_players: int = 2) -> RuleSet:
     return rules
 
 
-def check_num_players(num_players: int) -> None:
-    """Raises ValueError unless there are 2, 3 or 4 players."""
-    if whole_number(num_players) not in DEFAULT_RUGS:
+def check_num_players(num_players: int) -> int:
+    """A number of players as an int, or a ValueError unless it is 2, 3 or 4."""
+    number = whole_number(num_players)
+    if number is None or number not in DEFAULT_RUGS:
         raise ValueError(f"num_players must be 2, 3 or 4, not {num_players!r}")
+    return number
 
 
 def whole_number(value: Any) -> int | None:
@@ -202,6 +215,19 @@ def whole_number(value: Any) -> int | None:
         return None if isinstance(value, bool) else operator.index(value)
     except TypeError:
         return None
+
+
+def checked_number(name: str, value: Any, low: int, high: int | None = None) -> int:
+    """A whole number from `low` on, or from `low` to `high`, as an int.
+
+    Raises:
+        ValueError: Another value; the message calls it `name`.
+    """
+    number = whole_number(value)
+    if number is None or number < low or (high is not None and number > high):
+        allowed = f"of at least {low}" if high is None else f"{low}..{high}"
+        raise ValueError(f"{name} must be a whole number {allowed}, not {value!r}")
+    return number
 
 
 def _preset_options(name: str, num_players: int) -> dict[str, str | int]:

@@ -6,40 +6,31 @@ A *bitboard* is a uint64 whose bit `cell` tells something about that cell. Chanc
 the state: the order of a shuffled rug pile is never stored, only how many rugs of each colour are
 left and which colour is on top, so that no copy of a state can foresee anything.
 
-Invariants of every state that `rules.reset`, `rules.step` or `notation.parse_position` made (each
-is checked by `check_invariants`, and by a test of the same name):
-
-* `bits_on_board`: no bitboard has a bit above 48.
-* `colours_disjoint`: a cell shows at most one colour.
-* `links_join_one_colour`: the two halves joined by a link show the same colour.
-* `links_disjoint`: no cell belongs to two links, and no link crosses the edge of the board.
-* `assam_on_board`: `assam` is 0..48 and `facing` 0..3.
-* `elimination_order`: the non-zero entries of `eliminated` are 1..k, each once.
-* `eliminated_hold_nothing`: an eliminated player has no money and no rugs.
-* `unused_seats_empty`: seats from `num_players` on hold only zeros (`next_colour`: -1), and
-  colours that nobody owns have neither rugs nor squares.
-* `next_colour_held`: with two colours, a next colour is one that the player owns and still holds,
-  and -1 only when he holds none; with one colour it is always his own.
-* `mover_in_game`: the player to move is not eliminated; `player` is 0 when the game is over.
-* `phase_fits_steering`: phase WALK occurs only where players steer at the end of their turn.
-
-Besides, play keeps the sum of all money (`money_total`): reading a position does not ask for it.
+`INVARIANTS` lists what holds in every state that `rules.reset`, `rules.step` or
+`notation.parse_position` made. `as_states` refuses any other state, so kernels rely on it. Besides,
+play keeps the sum of all money: reading a position does not ask for it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any, Final, TypeAlias
+import functools
+from collections.abc import Callable
+from typing import Any, Final, NoReturn, TypeAlias
 
 import numpy as np
-from numpy.typing import NDArray
+from numpy.typing import ArrayLike, NDArray
 
+from marrakech_env.compile import kernel, machine_code
 from marrakech_env.spec import (
     BOARD_SIZE,
     COLOUR_RULES,
     FACING_RULES,
     FACINGS,
+    MAX_PLAYERS,
+    MAX_RUGS,
+    MAX_START_MONEY,
     NUM_CELLS,
+    NUM_COLOURS,
     PRESETS,
     RuleSet,
 )
@@ -91,9 +82,67 @@ Bits: TypeAlias = Any
 Int: TypeAlias = Any
 """A whole number inside a kernel: a Python int outside, int64 once compiled."""
 
-_BOARD: Final = (1 << NUM_CELLS) - 1
-_EAST_EDGE: Final = sum(1 << (BOARD_SIZE * y + BOARD_SIZE - 1) for y in range(BOARD_SIZE))
-_SOUTH_EDGE: Final = sum(1 << (NUM_CELLS - 1 - x) for x in range(BOARD_SIZE))
+INVARIANTS: Final = {
+    "rules_are_known": (
+        "num_players is 2, 3 or 4, and the rule fields hold what `spec` allows",
+        "num_players preset start_rugs start_money colour_rule facing_rule flags",
+    ),
+    "assam_on_board": ("assam is 0..48 and facing 0..3", "assam facing"),
+    "bits_on_board": (
+        "no bitboard has a bit above 48, and no link crosses the edge of the board",
+        "colour_boards links_east links_south",
+    ),
+    "colours_disjoint": ("a cell shows at most one colour", "colour_boards"),
+    "links_disjoint": ("no cell belongs to two links", "links_east links_south"),
+    "links_join_one_colour": (
+        "the two halves joined by a link show the same colour",
+        "colour_boards links_east links_south",
+    ),
+    "unused_seats_empty": (
+        "seats from num_players on hold only zeros (next_colour: -1), and colours that nobody "
+        "owns have neither rugs nor squares",
+        "num_players colour_rule colour_boards money rugs next_colour eliminated",
+    ),
+    "amounts_in_range": (
+        f"nobody's money is negative, all of it is at most {NUM_COLOURS * MAX_MONEY}, and a colour "
+        f"has at most {MAX_RUGS} rugs",
+        "money rugs",
+    ),
+    "elimination_order": (
+        "the non-zero entries of eliminated are 1..k, each once, and somebody is still in the game",
+        "eliminated",
+    ),
+    "eliminated_hold_nothing": (
+        "an eliminated player has no money and no rugs",
+        "eliminated money rugs",
+    ),
+    "next_colour_held": (
+        "with two colours, next_colour is one that the player owns and still holds, and -1 only "
+        "where they hold none; with one colour it is their own",
+        "rugs next_colour",
+    ),
+    "mover_in_game": (
+        "phase is 0..3; player is a seat still in the game, and 0 in phase 3 (over)",
+        "phase player eliminated",
+    ),
+    "phase_fits": (
+        "phase 1 (lay) wants a next colour of the player, phase 2 (walk) the rule steering=end",
+        "phase player next_colour flags",
+    ),
+}
+"""Name of each invariant -> what it says, and the fields that it is about."""
+
+_EAST_EDGE, _SOUTH_EDGE = (
+    np.uint64(sum(1 << cell for cell in edge))
+    for edge in (
+        range(BOARD_SIZE - 1, NUM_CELLS, BOARD_SIZE),
+        range(NUM_CELLS - BOARD_SIZE, NUM_CELLS),
+    )
+)
+_ZERO, _ONE, _ROW, _CELLS = (np.uint64(n) for n in (0, 1, BOARD_SIZE, NUM_CELLS))
+_NUM_PRESETS, _NUM_FACING_RULES = len(PRESETS), len(FACING_RULES)
+_ALL_FLAGS: Final = COVER_OWN | PLAY_ON | STEER_AT_END | TIE_BY_SQUARES
+_MOST_MONEY: Final = NUM_COLOURS * MAX_MONEY
 
 
 def as_states(states: State | States) -> States:
@@ -103,25 +152,24 @@ def as_states(states: State | States) -> States:
         The same memory where it is a writeable contiguous array of shape (B,), else a copy.
 
     Raises:
-        ValueError: Not of dtype `STATE`, not one-dimensional, or with mixed `num_players`.
+        ValueError: Not of dtype `STATE`, not one-dimensional, with mixed `num_players`, or with a
+            state that breaks one of `INVARIANTS`.
     """
     array = np.asarray(states)
-    if array.dtype != STATE:
-        raise ValueError(f"states must be an array of dtype STATE, not of dtype {array.dtype}")
-    array = array.view(STATE)  # equal types may forget that they are aligned: those of np.load do
+    if array.dtype is not STATE:
+        if array.dtype != STATE:
+            raise ValueError(f"states must be an array of dtype STATE, not of dtype {array.dtype}")
+        # Equal types may forget that they are aligned: those of np.load do.
+        array = array.view(STATE)
     if array.ndim != 1:
         if array.ndim:
             raise ValueError(f"states must have shape (B,), not {array.shape}")
         array = array.reshape(1)
-    if not (array.flags.c_contiguous and array.flags.writeable and array.flags.aligned):
-        array = array.copy()
-    if len(array) > 1:
-        players = array["num_players"]
-        if (players != players[0]).any():
-            raise ValueError(
-                "all states of one call must have the same num_players, found "
-                + ", ".join(map(str, np.unique(players)))
-            )
+    if not array.flags.carray:
+        array = array.take(np.arange(len(array)))  # `copy` takes ten times as long
+    bad = _first_bad_code()(array)
+    if bad >= 0:
+        _refuse(array, bad)
     return array
 
 
@@ -129,12 +177,164 @@ def one_state(state: State) -> Record:
     """The record of an argument that should be one game.
 
     Raises:
-        ValueError: Not one record of dtype `STATE`.
+        ValueError: Not one valid record of dtype `STATE`.
     """
     array = as_states(state)
     if len(array) != 1:
         raise ValueError(f"one state wanted: a record or shape (1,), not shape {array.shape}")
     return array[0]
+
+
+def as_seats(players: ArrayLike | None, states: States) -> NDArray[np.int64]:
+    """Checks an argument that should name a seat of each state, and returns it as kernels want it.
+
+    Args:
+        players: Seats, int (B,) or one for all; None for the player to move.
+        states: Shape (B,), checked.
+
+    Returns:
+        int64 (B,), -1 for the player to move.
+
+    Raises:
+        ValueError: No integers of this shape, or a seat that does not play.
+    """
+    if players is None:
+        return np.full(len(states), -1)
+    seats = np.asarray(players)
+    if seats.shape not in ((), states.shape) or seats.dtype.kind not in "iu":
+        raise ValueError(
+            f"players must be one seat or integers of shape {states.shape}, "
+            f"not {seats.dtype} of shape {seats.shape}"
+        )
+    seated = int(states["num_players"][0]) if len(states) else MAX_PLAYERS
+    if ((seats < 0) | (seats >= seated)).any():
+        raise ValueError(f"players must be seats 0..{seated - 1}, not {players!r}")
+    return np.full(len(states), seats, np.int64)
+
+
+def _refuse(states: States, bad: int) -> NoReturn:
+    """Raises what `_first_bad` has found at an index."""
+    players = states["num_players"]
+    if players[bad] != players[0]:
+        raise ValueError(
+            "all states of one call must have the same num_players, found "
+            + ", ".join(map(str, np.unique(players)))
+        )
+    name = list(INVARIANTS)[_broken_invariant(states[bad])]
+    meaning, fields = INVARIANTS[name]
+    found = ", ".join(f"{field}={states[field][bad].tolist()}" for field in fields.split())
+    raise ValueError(f"game {bad} breaks the invariant {name}: {meaning}; found {found}")
+
+
+@functools.cache
+def _first_bad_code() -> Callable[[States], Int]:
+    """`_first_bad` as machine code: what `as_states` has to check is always of the same type."""
+    return machine_code(_first_bad, np.zeros(1, STATE))
+
+
+@kernel
+def _first_bad(states: States) -> Int:
+    """Index of the first state with another `num_players` or a broken invariant, -1 for none."""
+    for i in range(len(states)):
+        if states[i].num_players != states[0].num_players:
+            return i
+    for i in range(len(states)):
+        if _broken_invariant(states[i]) >= 0:
+            return i
+    return -1
+
+
+@kernel
+def has_two_colours(state: Record) -> bool:
+    """Whether each player owns two colours."""
+    return bool(state.num_players == 2 and state.colour_rule != SINGLE)
+
+
+@kernel
+def _broken_invariant(state: Record) -> Int:
+    """Index in `INVARIANTS` of one that a record breaks, -1 where all hold."""
+    players, two_colours = np.int64(state.num_players), has_two_colours(state)
+    if (
+        players < 2
+        or players > MAX_PLAYERS
+        or state.preset >= _NUM_PRESETS
+        or state.colour_rule > SINGLE
+        or (players > 2 and state.colour_rule != SINGLE)
+        or state.facing_rule >= _NUM_FACING_RULES
+        or state.flags > _ALL_FLAGS
+        or state.start_rugs < 1
+        or state.start_rugs > MAX_RUGS
+        or state.start_money < 0
+        or state.start_money > MAX_START_MONEY
+        or (two_colours and state.start_rugs & 1)
+    ):
+        return 0
+    if state.assam >= NUM_CELLS or state.facing >= len(FACINGS):
+        return 1
+
+    east, south = state.links_east, state.links_south
+    seen, doubled, torn = _ZERO, _ZERO, _ZERO
+    for colour in range(NUM_COLOURS):
+        board = state.colour_boards[colour]
+        doubled |= seen & board
+        seen |= board
+        torn |= east & (board ^ board >> _ONE) | south & (board ^ board >> _ROW)
+    if (seen | east | south) >> _CELLS | east & _EAST_EDGE | south & _SOUTH_EDGE:
+        return 2
+    if doubled:
+        return 3
+    if (
+        east & east << _ONE
+        | south & south << _ROW
+        | (east | east << _ONE) & (south | south << _ROW)
+    ):
+        return 4
+    if torn | (east | south) & ~seen:
+        return 5
+
+    for k in range(players, MAX_PLAYERS):
+        if state.money[k] or state.eliminated[k] or state.next_colour[k] != -1:
+            return 6
+        if not two_colours and (state.rugs[k] or state.colour_boards[k]):
+            return 6
+    money = 0
+    for k in range(MAX_PLAYERS):
+        money += state.money[k]
+        if state.money[k] < 0 or state.rugs[k] > MAX_RUGS:
+            return 7
+    if money > _MOST_MONEY:
+        return 7
+    out, orders = 0, 0
+    for k in range(players):
+        if state.eliminated[k]:
+            out += 1
+            order: Int = np.int64(state.eliminated[k])
+            orders |= 1 << (order if order < players else 0)
+            if state.money[k] or state.rugs[2 * k if two_colours else k]:
+                return 9
+            if two_colours and state.rugs[2 * k + 1]:
+                return 9
+    if orders != (2 << out) - 2:
+        return 8
+    for k in range(players):
+        shown = np.int64(state.next_colour[k])
+        if not two_colours:
+            if shown != k:
+                return 10
+        elif shown < 0:
+            if shown != -1 or state.rugs[2 * k] or state.rugs[2 * k + 1]:
+                return 10
+        elif shown >> 1 != k or not state.rugs[shown]:
+            return 10
+
+    phase, player = state.phase, np.int64(state.player)
+    if phase > OVER or player >= players or (player if phase == OVER else state.eliminated[player]):
+        return 11
+    if phase == LAY and state.next_colour[player] < 0:
+        return 12
+    if phase == WALK and not state.flags & STEER_AT_END:
+        return 12
+    return -1
 
 
 def write_rules(states: States, rule_set: RuleSet) -> None:
@@ -172,89 +372,9 @@ def rule_set_of(state: State) -> RuleSet:
 
 
 def owned_colours(state: State, player: int) -> tuple[int, ...]:
-    """The colours of a seat, ascending: one, or two in a 2-player game with two colours each."""
-    record = one_state(state)
-    if record["num_players"] == 2 and record["colour_rule"] != SINGLE:
-        return (2 * player, 2 * player + 1)
-    return (player,)
-
-
-def check_invariants(states: States) -> None:
-    """Checks the invariants listed at the top of this module, for tests and soaks.
+    """The colours of a seat, ascending: one, or two in a 2-player game with two colours each.
 
     Raises:
-        AssertionError: Names the first invariant that is broken and the game.
+        ValueError: Not one state, or a seat that does not play.
     """
-    for game, state in enumerate(as_states(states)):
-        for name, holds in _invariants(state):
-            if not holds:
-                raise AssertionError(f"game {game} breaks the invariant {name}: {state}")
-
-
-def _invariants(state: np.void) -> Iterator[tuple[str, bool]]:
-    """Every invariant with whether it holds, in the order of the list above."""
-    players, phase = int(state["num_players"]), int(state["phase"])
-    boards = [int(board) for board in state["colour_boards"]]
-    east, south = int(state["links_east"]), int(state["links_south"])
-    halves = (east, east << 1, south, south << BOARD_SIZE)
-    linked = east | east << 1 | south | south << BOARD_SIZE
-    eliminated = state["eliminated"].tolist()
-    out = [seat for seat in range(players) if eliminated[seat]]
-    unused = range(players, 4)
-
-    yield "bits_on_board", not any((bits & ~_BOARD) for bits in (*boards, linked))
-    yield "colours_disjoint", sum(boards) == boards[0] | boards[1] | boards[2] | boards[3]
-    yield (
-        "links_join_one_colour",
-        all(
-            (bits & boards[c]) == (start & boards[c]) << shift
-            for c in range(4)
-            for start, bits, shift in (
-                (east, east << 1, 1),
-                (south, south << BOARD_SIZE, BOARD_SIZE),
-            )
-        )
-        and not linked & ~sum(boards),
-    )
-    yield (
-        "links_disjoint",
-        (
-            sum(bits.bit_count() for bits in halves) == linked.bit_count()
-            and not east & _EAST_EDGE
-            and not south & _SOUTH_EDGE
-        ),
-    )
-    yield "assam_on_board", state["assam"] < NUM_CELLS and state["facing"] < len(FACINGS)
-    yield "elimination_order", sorted(eliminated[s] for s in out) == list(range(1, len(out) + 1))
-    yield (
-        "eliminated_hold_nothing",
-        all(
-            state["money"][seat] == 0
-            and not any(state["rugs"][c] for c in owned_colours(state, seat))
-            for seat in out
-        ),
-    )
-    owned = [colour for seat in range(players) for colour in owned_colours(state, seat)]
-    yield (
-        "unused_seats_empty",
-        all(
-            state["money"][s] == 0 and eliminated[s] == 0 and state["next_colour"][s] == -1
-            for s in unused
-        )
-        and not any(boards[c] or state["rugs"][c] for c in range(4) if c not in owned),
-    )
-    yield "next_colour_held", all(_next_colour_held(state, seat) for seat in range(players))
-    yield (
-        "mover_in_game",
-        (state["player"] == 0 if phase == OVER else eliminated[state["player"]] == 0),
-    )
-    yield "phase_fits_steering", phase != WALK or bool(state["flags"] & STEER_AT_END)
-
-
-def _next_colour_held(state: np.void, seat: int) -> bool:
-    """Whether the colour of a seat's next rug fits what he holds."""
-    owned, colour = owned_colours(state, seat), int(state["next_colour"][seat])
-    if len(owned) == 1:
-        return colour == owned[0]
-    held = [c for c in owned if state["rugs"][c]]
-    return colour in held if held else colour == -1
+    return rule_set_of(state).owned_colours(player)

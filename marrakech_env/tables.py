@@ -168,6 +168,11 @@ DIE_PROBABILITY: Final = _frozen(
 ROLL_CHANCE: Final = _frozen(np.ascontiguousarray(DIE_PROBABILITY[1:]))
 """float64 (4,): probability of the rolls 1..4, by roll - 1."""
 
+DIE_COUNTS: Final = _frozen(
+    np.array([DIE.count(steps) for steps in range(1, max(DIE) + 1)], np.uint32)
+)
+"""uint32 (4,): faces of the die that show 1..4."""
+
 DIE_FACES: Final = _frozen(np.array(DIE, np.int8))
 """int8 (6,): the faces of the die."""
 

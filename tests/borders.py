@@ -30,7 +30,7 @@ class BatchBorder:
         self.games.step(actions)
 
     def contents(self):
-        return self.games.states.tobytes(), self.games._clocks.tobytes()
+        return self.games.states.tobytes(), self.games._arrays.clocks.tobytes()
 
 
 class AgentBorder:
@@ -77,7 +77,7 @@ class GymBorder:
 
     def contents(self):
         batch = self.games._seats.batch
-        return batch.states.tobytes(), batch._clocks.tobytes()
+        return batch.states.tobytes(), batch._arrays.clocks.tobytes()
 
 
 class VectorBorder(GymBorder):

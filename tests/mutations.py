@@ -99,6 +99,11 @@ FAULTS = [
             "return (1, 0) if top == lower_colour else (0, 1)",
         ),
         (
+            "probabilities of the next colour do not add up to 1",
+            "weight / (lower + upper)",
+            "weight / max(lower, upper)",
+        ),
+        (
             "left and right are exchanged",
             "(np.int64(state.facing) + action + 3) & 3",
             "(np.int64(state.facing) - action + 5) & 3",
@@ -173,11 +178,6 @@ FAULTS = [
         "rules",
         "rules.py",
         (
-            "probabilities of the next colour do not add up to 1",
-            "(c, w / (lower + upper))",
-            "(c, w / max(lower, upper))",
-        ),
-        (
             "regions of one colour are added up in the tolls",
             "amount = game.popcount(patch)",
             "amount = game.popcount(left)",
@@ -209,7 +209,7 @@ FAULTS = [
     ),
     *faults(
         "observation",
-        "observation.py",
+        "observation/planes.py",
         (
             "the plane of Assam's axis shows which way he looks along it",
             "numbers[0] = state.facing & 1",
@@ -235,14 +235,10 @@ FAULTS = [
             "_ONE << np.uint64(state.assam)",
             "_ONE << np.uint64(state.assam + 1)",
         ),
-    ),
-    *faults(
-        "observation",
-        "stores.py",
         (
             "great riches wrap around",
-            'builder.select(builder.icmp_signed("<", value, most), value, most)',
-            "value",
+            "np.uint8(min(numbers[k], MAX_PLANE_MONEY))",
+            "np.uint8(numbers[k])",
         ),
     ),
     *faults(
@@ -256,7 +252,7 @@ FAULTS = [
     ),
     *faults(
         "observation",
-        "views.py",
+        "observation/perspective.py",
         (
             "the two colours of a player are shown by number, not the top rug's first",
             "return top ^ (slot & 1)",
@@ -270,7 +266,7 @@ FAULTS = [
     ),
     *faults(
         "features",
-        "feature_kernels.py",
+        "observation/feature_kernels.py",
         (
             "a lead is shown as a lag",
             "row[to.lead + k - 1] = own_score - score",
@@ -278,8 +274,8 @@ FAULTS = [
         ),
         (
             "paying the last dirham counts as ruin",
-            "np.uint32(due_of(work.bills[cell]) > money)",
-            "np.uint32(due_of(work.bills[cell]) >= money)",
+            "np.uint32(owed(work.tolls[cell]) > money)",
+            "np.uint32(owed(work.tolls[cell]) >= money)",
         ),
         (
             "the window shows what lies inside as outside",

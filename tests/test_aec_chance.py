@@ -179,7 +179,7 @@ def test_a_copy_in_mid_game_goes_on_with_identical_steps(make, form, copied, dec
 def test_a_copy_shares_the_compiled_encoder_and_takes_no_code_along():
     environment = started()
     for twin in (copy.deepcopy(environment), pickle.loads(pickle.dumps(environment))):
-        assert twin.observation_form is environment.observation_form
+        assert twin._form is environment._form
     assert b"numba" not in pickle.dumps(environment)
 
 

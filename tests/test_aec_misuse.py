@@ -21,7 +21,7 @@ from marrakech_env.aec import env, raw_env
     "action",
     [
         *(None, -1, 3, 15, 2**70, -(2**70), 1.0, np.float32(1), float("nan"), float("inf")),
-        *(True, np.True_, "1", [1], (1,), np.array([1]), np.array([[1]]), np.array(1.0), {}),
+        *(True, np.True_, "1", [1], (1,), np.array([1, 1]), np.array([True]), np.array([1.0]), {}),
     ],
 )
 def test_an_illegal_action_gets_an_error_with_game_action_and_legal_ones(action, make):
@@ -38,7 +38,11 @@ def test_an_illegal_action_gets_an_error_with_game_action_and_legal_ones(action,
 
 
 @pytest.mark.parametrize(
-    "action", [1, np.int8(1), np.uint8(1), np.int32(1), np.int64(1), np.uint64(1), np.array(1)]
+    "action",
+    [
+        *(1, np.int8(1), np.uint8(1), np.int32(1), np.int64(1), np.uint64(1)),
+        *(np.array(1), np.array([1]), np.array([[1]])),
+    ],
 )
 def test_every_kind_of_whole_number_is_an_action(action):
     environment, twin = started(env), started(env)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
@@ -10,6 +11,8 @@ import pytest
 from arena_players import Highest, Lowest, Noisy, entrants
 
 from marrakech_env import arena
+from marrakech_env.agent import load_agent
+from marrakech_env.arena.endgames import play_endgames
 from marrakech_env.arena.match import play_deals
 from marrakech_env.batch import Batch
 from marrakech_env.rules import action_mask
@@ -150,6 +153,22 @@ def test_no_seed_takes_one_from_the_system() -> None:
     assert first.seed != second.seed
     again = arena.play([Noisy(), Lowest()], deals=4, seed=first.seed)
     np.testing.assert_array_equal(again.pairings[0].deal_margins, first.pairings[0].deal_margins)
+
+
+@pytest.mark.parametrize("name", ["greedy", "expectimax", "value"])
+def test_two_arenas_in_two_threads_share_their_agents(name: str) -> None:
+    """What each gives is what it gives alone, late positions included."""
+    agent, judge = load_agent(name), load_agent("expectimax")
+
+    def measure(seed: int) -> tuple[Any, ...]:
+        result = arena.play([agent, Noisy()], deals=8, seed=seed, baseline=judge)
+        pairing = result.pairings[0]
+        shown = (pairing.win_share, pairing.margin, pairing.luck_adjusted)
+        return repr(shown), pairing.deal_margins.tolist(), play_endgames(agent)
+
+    alone = [measure(seed) for seed in range(4)]
+    with ThreadPoolExecutor(2) as pool:
+        assert list(pool.map(measure, range(4))) == alone
 
 
 # ------------------------------------------------------------------------------------ line-ups

@@ -142,7 +142,7 @@ def test_a_position_is_set_with_mask_and_observation():
 @pytest.mark.parametrize(
     ("game", "text", "message"),
     [
-        (2, LAST_RUG, r"game 2 does not exist; games: 0\.\.1"),
+        (2, LAST_RUG, r"game must be a whole number 0\.\.1, not 2"),
         (-1, LAST_RUG, "game must be a whole number"),
         (0, "nonsense", "BOARD|five fields|fields"),
         (0, LAST_RUG.replace("0l", "-").replace("1+0:0", "0+0:-"), "over"),

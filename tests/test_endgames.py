@@ -10,7 +10,7 @@ import pytest
 from marrakech_env import rules, solver
 from marrakech_env.arena.cli import main
 from marrakech_env.arena.endgames import load_endgames, play_endgames
-from marrakech_env.state import check_invariants
+from marrakech_env.state import as_states
 
 
 @pytest.mark.parametrize("players", [2, 3, 4])
@@ -24,7 +24,7 @@ def test_the_sets_hold_a_thousand_different_positions_and_every_legal_action(pla
     assert np.nanmax(games.shares) <= 1
     assert set(games.turns) == {2, 3}
     assert set(games.states["phase"]) == {0, 1}
-    check_invariants(games.states)
+    as_states(games.states)
 
 
 @pytest.mark.parametrize("players", [2, 3, 4])
@@ -76,7 +76,7 @@ def test_illegal_actions_and_unknown_agents_are_refused() -> None:
         def act(self, states: np.ndarray, rng: np.random.Generator) -> np.ndarray:
             return np.zeros(len(states), np.int64)
 
-    with pytest.raises(ValueError, match=r"'Zero': position \d+: action 0 is not legal; legal"):
+    with pytest.raises(ValueError, match=r"'Zero' \(late positions\): game \d+: action 0 is not"):
         play_endgames(Zero())
     with pytest.raises(ValueError, match="unknown agent"):
         play_endgames("greedi")

@@ -58,20 +58,22 @@ def run(*words: str, folder: Path) -> subprocess.CompletedProcess[str]:
 # ------------------------------------------------------------------------------------ end to end
 
 
-def test_the_command_measures_an_agent_of_ones_own(here: Path) -> None:
+def test_the_command_measures_an_agent_of_ones_own(
+    here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
     words = ["noisy.py:act", "random", "--games", "100", "--seed", "3"]
     outputs = ["--json", "out.json", "--csv", "out.csv", "--plot", "out.png"]
-    done = run(str(ROOT / "evaluate.py"), *words, *outputs, folder=here)
-    assert done.returncode == 0, done.stderr
+    assert main([*words, *outputs]) == 0
+    printed = capsys.readouterr().out
     result = arena.play(["noisy.py:act", "random"], deals=50, seed=3)
     share, margin = result.pairings[0].win_share, result.pairings[0].margin
     assert re.search(
         rf"noisy\.py:act +random +{100 * share.value:.1f} +{100 * share.low:.1f} to "
         rf"{100 * share.high:.1f} +{re.escape(f'{margin.value:+.1f}')} .* 100 *\n",
-        done.stdout,
+        printed,
     )
-    assert "even play: 50.0 %" in done.stdout
-    assert "ms/decision" in done.stdout
+    assert "even play: 50.0 %" in printed
+    assert "ms/decision" in printed
 
     told = json.loads(Path("out.json").read_text())
     assert told["pairings"] == [
@@ -121,13 +123,13 @@ def test_the_module_is_the_same_command(here: Path) -> None:
     assert first["agents"][0]["rating"]["low"] < first["agents"][0]["rating"]["high"]
 
 
-def test_help_explains_every_option() -> None:
-    done = run(str(ROOT / "evaluate.py"), "--help", folder=ROOT)
-    assert done.returncode == 0
+def test_help_explains_every_option(capsys: pytest.CaptureFixture[str]) -> None:
+    assert main(["--help"]) == 0
+    told = capsys.readouterr().out
     for option in ("--field", "--players", "--rules", "--games", "--tables", "--seed"):
-        assert re.search(rf"{option} .*\w.*", done.stdout)
-    assert "whole deals" in done.stdout
-    assert "(default: 2000)" in done.stdout
+        assert re.search(rf"{option} .*\w.*", told)
+    assert "whole deals" in told
+    assert "(default: 2000)" in told
 
 
 def test_a_missing_package_names_the_extra(here: Path) -> None:
@@ -229,6 +231,7 @@ def test_ctrl_c_before_the_first_deal_says_so(
             "unknown agent 'nobody'; known names: champion, expectimax, greedy",
         ),
         (["random", "random", "--games", "0"], "games must be at least 1, not 0"),
+        (["random", "random", "--games", "9" * 400], "deals must be a whole number of 1 to 10,000"),
         (["random", "random", "--players", "5"], "num_players must be 2, 3 or 4, not 5"),
         (["random", "random", "--players", "0"], "num_players must be 2, 3 or 4, not 0"),
         (["random", "random", "--rules", "chess"], "unknown preset 'chess'; known: official"),
@@ -254,6 +257,27 @@ def test_bad_input_is_told_in_one_line_before_playing(
     assert captured.err.startswith("error: ")
     assert captured.err.count("\n") == 1
     assert sorted(name for name in os.listdir(here) if name != "__pycache__") == before
+
+
+WRONG = ("", "0", "-1", "9" * 400, "1e400", "nan", "x", ";", ",", "..", "none/of/these", "a" * 300)
+
+
+@pytest.mark.parametrize(
+    "option",
+    "field players rules games tables seed baseline budget out".split()
+    + "against json csv plot luck-adjusted jobs".split(),
+)
+def test_no_value_of_an_option_ends_in_a_traceback(
+    option: str, here: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    use = {"games": [], "budget": ["--leaderboard"]}.get(option, ["--games", "2"])
+    if option in ("out", "against"):
+        use = ["--leaderboard", "--budget", "0"]
+    for value in WRONG:
+        code = main(["random", "random@1", *use, f"--{option}", value])
+        told = capsys.readouterr()
+        # Some are right: the rules '', or a file called 0.
+        assert (code == 2 and told.err) or (code == 0 and "even play" in told.out)
 
 
 def test_an_existing_output_survives_bad_input(here: Path) -> None:
@@ -301,7 +325,9 @@ def test_late_positions_before_an_agent_failed_are_reported(
     assert [row["agent"] for row in json.loads(Path("o.json").read_text())] == ["random"] * 2
     captured = capsys.readouterr()
     assert "random" in captured.out
-    assert captured.err.startswith("error: agent 'wrong.py': position 0: action 99 is not legal")
+    assert captured.err.startswith(
+        "error: agent 'wrong.py' (late positions): game 0: action 99 is not"
+    )
 
 
 def test_an_illegal_action_is_told_in_one_line(

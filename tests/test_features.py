@@ -12,8 +12,7 @@ from positions import RULES, mirrored, random_states, sample
 from reference import DIE, Game, Square, neighbour, on_board, turned, walk
 
 from marrakech_env import notation, rules
-from marrakech_env.features import FEATURES
-from marrakech_env.observation import encode
+from marrakech_env.observation import FEATURES, encode
 from marrakech_env.state import LAY
 
 Heading = tuple[Square, str]

@@ -15,6 +15,7 @@ from borders import BORDERS, RULES, random_legal
 
 from marrakech_agents import ppo, value
 from marrakech_agents.common.tensors import from_bytes, to_bytes
+from marrakech_agents.value_net.model import WEIGHT_NAMES
 from marrakech_agents.value_net.network import NET
 from marrakech_env import rules
 from marrakech_env.aec import env, raw_env
@@ -277,7 +278,7 @@ def contents(environment):
     if isinstance(environment, raw_env):
         return environment._states.tobytes(), environment._clocks.tobytes()
     batch = environment._seats.batch
-    return batch.states.tobytes(), batch._clocks.tobytes()
+    return batch.states.tobytes(), batch._arrays.clocks.tobytes()
 
 
 def keywords(rng):
@@ -313,7 +314,7 @@ def ppo_model(folder):
 
 def value_model(folder):
     head = value.ValueHead(2, "official", 0, 0, 0.0, "none", 0.01, "a test")
-    weights = {name: np.ones(NET[name].shape, np.float32) for name in value.WEIGHT_NAMES}
+    weights = {name: np.ones(NET[name].shape, np.float32) for name in WEIGHT_NAMES}
     value.save(folder, value.ValueModel.from_weights(head, weights))
     return value.load
 

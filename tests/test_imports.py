@@ -15,18 +15,18 @@ ROOT = Path(__file__).resolve().parents[1]
 SCRIPTS = ("train", "evaluate")
 
 # A module may import from the rows above its own, and from its own row as long as no circle
-# arises. Packages (render, arena, play) count as one module.
+# arises. Packages (kernels, observation, render, arena, play) count as one module.
 LAYERS = (
-    ("spec", "files"),
+    ("spec", "files", "ownership", "command_line"),
     ("compile",),
     ("tables",),
     ("state",),
     ("actions",),
-    ("game", "stores"),
-    ("rules", "bitboards"),
-    ("schema", "views", "regions"),
-    ("bills",),
-    ("chance", "observation", "features", "feature_kernels", "notation", "rewards", "solver"),
+    ("game",),
+    ("kernels",),
+    ("rules",),
+    ("chance", "observation", "notation", "rewards", "solver"),
+    ("batch_kernels",),
     ("batch",),
     ("agent",),
     ("render",),
@@ -40,7 +40,18 @@ LAYERS = (
 # These only re-export or start things, so they may import from everywhere.
 DOORS = ("__init__", "__main__", "marrakech_v0")
 
-CORE_DEPENDENCIES = {"numpy", "numba", "llvmlite", "gymnasium", "pettingzoo", "PIL"}
+# The agents by name stand above the rooms of `agents/`; each part lists what it may import.
+AGENTS = ("random", "greedy", "expectimax", "ppo", "value", "champion")
+AGENT_ARROWS = {
+    "common": (),
+    "heuristic": ("common",),
+    "policy_net": ("common",),
+    "value_net": ("common", "heuristic"),
+}
+AGENT_ARROWS |= dict.fromkeys(AGENTS, (*AGENT_ARROWS, *AGENTS))
+AGENT_ARROWS["training"] = tuple(AGENT_ARROWS)
+
+CORE_DEPENDENCIES = {"msgspec", "numpy", "numba", "gymnasium", "pettingzoo", "PIL"}
 EXTRA_DEPENDENCIES = {
     "sb3": {"stable_baselines3"},
     "arena": {"matplotlib", "rich", "tyro"},
@@ -96,26 +107,44 @@ def environment_modules() -> dict[str, Path]:
     return {name: path for name, path in MODULES.items() if name.startswith("marrakech_env")}
 
 
-def inner_modules() -> dict[str, Path]:
-    """The modules of marrakech_env that are no doors."""
-    return {name: path for name, path in environment_modules().items() if room(name) not in DOORS}
+def inner_modules(package: str) -> dict[str, Path]:
+    """The modules of a package that are no doors."""
+    modules = {name: path for name, path in MODULES.items() if name.startswith(package)}
+    return {name: path for name, path in modules.items() if room(name) not in DOORS}
+
+
+def arrows(package: str) -> Iterator[tuple[str, str]]:
+    """Who imports whom, from one room or module of a package to another."""
+    for name, path in inner_modules(package).items():
+        for target in imported_names(name, path):
+            if target.split(".")[0] == package and room(target) != room(name):
+                yield name, target
 
 
 def test_every_module_has_a_layer() -> None:
     known = {name for row in LAYERS for name in row}
-    unknown = sorted(name for name in inner_modules() if room(name) not in known)
+    unknown = sorted(name for name in inner_modules("marrakech_env") if room(name) not in known)
     assert not unknown, f"give these a row in LAYERS of {Path(__file__).name}: {unknown}"
 
 
 def test_imports_go_one_way() -> None:
-    wrong = []
-    for name, path in inner_modules().items():
-        for target in imported_names(name, path):
-            if target.split(".")[0] != "marrakech_env" or room(target) == room(name):
-                continue
-            if room(target) in DOORS or layer(target) > layer(name):
-                wrong.append(f"{name} imports {target}")
+    wrong = [
+        f"{name} imports {target}"
+        for name, target in arrows("marrakech_env")
+        if room(target) in DOORS or layer(target) > layer(name)
+    ]
     assert not wrong, "against the order of LAYERS: " + "; ".join(wrong)
+
+
+def test_agents_and_their_rooms_import_one_way() -> None:
+    parts = {room(name) for name in inner_modules("marrakech_agents")}
+    assert parts == set(AGENT_ARROWS), "give every part of agents/ its arrows in AGENT_ARROWS"
+    wrong = [
+        f"{name} imports {target}"
+        for name, target in arrows("marrakech_agents")
+        if room(target) not in AGENT_ARROWS[room(name)]
+    ]
+    assert not wrong, "against AGENT_ARROWS: " + "; ".join(wrong)
 
 
 @pytest.mark.parametrize("package", ["marrakech_env", "marrakech_agents"])

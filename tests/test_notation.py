@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from marrakech_env import notation, rules
 from marrakech_env.notation import record as record_module
 from marrakech_env.spec import RuleSet
-from marrakech_env.state import LAY, OVER, STATE, STEER, WALK, States, check_invariants
+from marrakech_env.state import LAY, OVER, STATE, STEER, WALK, States, as_states
 
 EMPTY_ROW = "." * 14
 EMPTY = "/".join([EMPTY_ROW] * 7)
@@ -53,7 +53,7 @@ def test_position_texts_round_trip(text: str) -> None:
     states = notation.parse_position(text)
     assert states.shape == (1,)
     assert states.dtype == STATE
-    check_invariants(states)
+    as_states(states)
     assert notation.format_position(states) == text
     assert notation.format_position(states[0]) == text
 

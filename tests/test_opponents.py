@@ -172,7 +172,7 @@ def test_an_exception_of_an_opponent_says_whose_it_is():
     seats = SeatedBatch(2, 2, opponents=Scripted(fail, "tired"), seat=1)
     with pytest.raises(RuntimeError, match="out of ideas") as caught:
         seats.reset(seed=1)
-    assert caught.value.__notes__ == ["raised by the opponent 'tired'"]
+    assert caught.value.__notes__ == ["raised by the agent 'tired'"]
 
 
 # -------------------------------------------------------------------------- the law of the draws

@@ -12,8 +12,7 @@ from marrakech_agents.policy_net import networks
 from marrakech_env import arena
 from marrakech_env.agent import load_agent
 from marrakech_env.batch import Batch
-from marrakech_env.features import FEATURES
-from marrakech_env.observation import encode, find_form
+from marrakech_env.observation import FEATURES, encode, find_form
 
 
 def head(players=2, observation="features", **changes):

@@ -21,7 +21,7 @@ from marrakech_env.actions import squares_of
 from marrakech_env.batch import Batch
 from marrakech_env.notation import format_position, parse_position
 from marrakech_env.spec import PRESETS, RuleSet
-from marrakech_env.state import LAY, OVER, STEER, WALK, States, check_invariants, owned_colours
+from marrakech_env.state import LAY, OVER, STEER, WALK, States, as_states, owned_colours
 
 PLAYERS = st.sampled_from([2, 3, 4])
 RUNNING = (STEER, LAY, WALK)
@@ -148,7 +148,7 @@ def test_copies_stepped_with_different_chance_diverge(text: str) -> None:
 @given(positions())
 def test_every_decision_keeps_the_invariants_and_the_money(text: str) -> None:
     every = decisions(parse_position(text))
-    check_invariants(every.after)
+    as_states(every.after)
     assert (every.after["money"].sum(1) == every.before["money"].sum(1)).all()
 
 

@@ -10,8 +10,7 @@ from marrakech_agents.common.model_files import WEIGHTS
 from marrakech_agents.expectimax import ExpectimaxAgent
 from marrakech_agents.ppo import PPOAgent
 from marrakech_agents.value import ONE_TURN, Effort, ValueAgent, load_model
-from marrakech_agents.value_net.one_turn import new_minds
-from marrakech_agents.value_net.tables import TABLE
+from marrakech_agents.value_net.one_turn import new_evaluator
 from marrakech_agents.value_net.tree import NO_NODE, new_tree, search
 from marrakech_env import arena, game
 from marrakech_env.agent import load_agent
@@ -76,9 +75,9 @@ def test_a_playout_replaces_an_estimate_by_the_value_after_the_next_turn(money):
 @pytest.mark.parametrize("players", [2, 3])
 def test_positions_in_the_tree_are_worth_what_was_tried_there(players):
     """The best action with two players, the mean by playouts with more."""
-    playouts, minds = 60, new_minds(load_model(WEIGHTS / f"value-{players}.json").net)
+    playouts, evaluator = 60, new_evaluator(load_model(WEIGHTS / f"value-{players}.json").net)
     picked = states_on_the_way(players, "official", 1, 4, lambda states: states["phase"] == LAY)
-    tree = new_tree(playouts, EXPLORATION, minds, TABLE)
+    tree = new_tree(playouts, EXPLORATION, evaluator)
     search(picked[8:9], np.arange(1), playouts, tree, np.zeros((1, 15)))
     inner = [node for node in tree.nodes[: playouts + 1] if node["playouts"] > 0]
     assert len(inner) > 10
@@ -104,7 +103,6 @@ def test_moving_everybody_one_seat_on_changes_nothing(name):
         for field in ("colour_boards", "rugs", "money", "eliminated"):
             moved[field][0] = state[field][order]
         moved["next_colour"][0, :3] = [0, 1, 2]
-        moved["next_colour"][0][moved["rugs"][0] == 0] = -1
         moved["player"] = (state["player"] + 1) % 3
         rows = {row.action: row.worth for row in QUICK[name].analyse(state)}
         assert {r.action: r.worth for r in QUICK[name].analyse(moved)} == pytest.approx(

@@ -270,7 +270,9 @@ def test_a_position_that_opponents_may_end_is_tried_until_the_caller_has_a_decis
     assert (states["rugs"][:, 1 - seat] == 2).all()  # the opponent survived his walk and laid
     assert seats.batch.action_mask.any(1).all()
     assert 0 < (seats.batch.episode > 0).sum() < 60  # some had to be tried again
-    assert (seats.batch._clocks["turn"] == 1).all()  # each try with its dice from the first on
+    assert (
+        seats.batch._arrays.clocks["turn"] == 1
+    ).all()  # each try with its dice from the first on
 
 
 def test_a_position_that_never_reaches_the_caller_is_refused():

@@ -10,9 +10,9 @@ from marrakech_agents.expectimax import ExpectimaxAgent
 from marrakech_agents.training import fixed_opponents
 from marrakech_agents.training.self_play import Games, Player
 from marrakech_agents.value_net.inputs import NUM_INPUTS
+from marrakech_agents.value_net.model import WEIGHT_NAMES
 from marrakech_agents.value_net.network import MAX_MARGIN, NET, empty_net
-from marrakech_agents.value_net.one_turn import new_minds, value_between
-from marrakech_agents.value_net.tables import TABLE
+from marrakech_agents.value_net.one_turn import new_evaluator, new_workspaces, value_between
 from marrakech_env import arena
 from marrakech_env.agent import load_agent
 from marrakech_env.rules import step
@@ -119,18 +119,19 @@ def test_the_backup_is_the_mean_of_the_values_that_follow():
 
 
 @pytest.mark.parametrize(
-    ("kind", "name"), [(fixed_opponents.GREEDY, "greedy"), (fixed_opponents.EXPECTIMAX, "expectimax")]
+    ("kind", "name"),
+    [(fixed_opponents.GREEDY, "greedy"), (fixed_opponents.EXPECTIMAX, "expectimax")],
 )
 def test_a_turn_of_a_fixed_opponent_is_valued_as_they_play_it(kind, name):
-    minds, rng = new_minds(random_net()), np.random.default_rng(0)
-    mind, opponent = minds[0], load_agent(name)
+    evaluator, rng = new_evaluator(random_net())[0], np.random.default_rng(0)
+    workspace, opponent = new_workspaces()[0], load_agent(name)
     opponents = fixed_opponents.new_opponents(ExpectimaxAgent().weights_for(3))[0]
     states = random_states("official;money=12", 3, 6, 1)
     for state in states[states["phase"] == STEER][::6]:
-        fixed_opponents.value_opponent_turn(state, kind, opponents, mind, TABLE[0])
+        fixed_opponents.value_opponent_turn(state, kind, opponents, workspace, evaluator)
         steering = int(opponent.act(state.reshape(1), rng)[0])
-        assert mind["turn"]["best"] == steering
-        found, expected = mind["turn"]["seat_win"].copy(), np.zeros(4)
+        assert workspace["turn"]["best"] == steering
+        found, expected = workspace["turn"]["seat_win"].copy(), np.zeros(4)
         mover = int(state["player"])
         for steps, chance in enumerate((1 / 6, 1 / 3, 1 / 3, 1 / 6), start=1):
             after = state.reshape(1).copy()
@@ -138,11 +139,13 @@ def test_a_turn_of_a_fixed_opponent_is_valued_as_they_play_it(kind, name):
             if after["phase"][0] == LAY:
                 step(after, opponent.act(after, rng), [-1])
             laid = -1 if after["eliminated"][0, mover] else mover
-            value_between(after[0], mover, laid, np.float32(1), mind["other_work"], mind, TABLE[0])
+            value_between(
+                after[0], mover, laid, np.float32(1), workspace["other_work"], workspace, evaluator
+            )
             for seat in range(3):
-                slot = mind["other_work"]["slot_of_seat"][seat]
+                slot = workspace["other_work"]["slot_of_seat"][seat]
                 if slot < 4:
-                    expected[seat] += chance * mind["sums"]["win"][slot]
+                    expected[seat] += chance * workspace["sums"]["win"][slot]
         np.testing.assert_allclose(found, expected, atol=1e-6)
 
 
@@ -177,7 +180,7 @@ def test_a_run_is_fixed_by_its_seed_however_many_threads_play():
         for _ in range(2):
             trainer.round()
         weights.append(trainer.model().weights())
-    for name in value.WEIGHT_NAMES:
+    for name in WEIGHT_NAMES:
         np.testing.assert_array_equal(weights[0][name], weights[1][name])
         assert (weights[0][name] != weights[2][name]).any()
 
@@ -191,7 +194,7 @@ def test_a_state_stays_as_it_is_while_training_goes_on():
     trainer.round()
     twin.restore(state)
     twin.round()
-    for name in value.WEIGHT_NAMES:
+    for name in WEIGHT_NAMES:
         np.testing.assert_array_equal(twin.model().weights()[name], expected[name])
 
 
@@ -216,7 +219,7 @@ def test_a_restored_trainer_goes_on_as_if_nothing_had_happened(tmp_path):
     resumed.restore(torch.load(tmp_path / "checkpoint.pt", weights_only=True))
     resumed.round()
     assert resumed.num_games == steady.num_games == 20
-    for name in value.WEIGHT_NAMES:
+    for name in WEIGHT_NAMES:
         np.testing.assert_array_equal(
             steady.model().weights()[name], resumed.model().weights()[name]
         )

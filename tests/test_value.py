@@ -10,9 +10,9 @@ from positions import RULES, half_turned, mirrored, random_states
 
 from marrakech_agents import value
 from marrakech_agents.common.endgame import is_late
+from marrakech_agents.value_net.model import WEIGHT_NAMES
 from marrakech_agents.value_net.network import MAX_MARGIN, NET
-from marrakech_agents.value_net.one_turn import new_minds, value_between
-from marrakech_agents.value_net.tables import TABLE
+from marrakech_agents.value_net.one_turn import new_evaluator, new_workspaces, value_between
 from marrakech_env import notation, rules, solver
 from marrakech_env.batch import Batch
 from marrakech_env.state import LAY, OVER, STEER, STEER_AT_END
@@ -33,7 +33,7 @@ def random_model(players=2, seed=0, margin_weight=MARGIN_WEIGHT):
     """Weights that make every input matter."""
     rng = np.random.default_rng(seed)
     weights = {
-        name: rng.normal(0, 0.1, NET[name].shape).astype(np.float32) for name in value.WEIGHT_NAMES
+        name: rng.normal(0, 0.1, NET[name].shape).astype(np.float32) for name in WEIGHT_NAMES
     }
     head = a_head(players, margin_weight)
     return value.ValueModel.from_weights(head, weights)
@@ -52,13 +52,16 @@ def unfinished(rule_text, players, seed, phase=None):
 
 def worth_after_turn(state, mover, laid, draw, model):
     """Worth, margin and win of a position between two turns for the seat that had the last one."""
-    mind = new_minds(model.net)[:1]
-    work = mind["work"]
-    value_between(state[0], mover, laid, draw, work[0], mind[0], TABLE[0])
+    workspace = new_workspaces()[:1]
+    work = workspace["work"]
+    value_between(state[0], mover, laid, draw, work[0], workspace[0], new_evaluator(model.net)[0])
     if state["eliminated"][0, mover]:
         return -MARGIN_WEIGHT * MAX_MARGIN, -MAX_MARGIN, 0.0
     slot = work["slot_of_seat"][0, mover]
-    margin, win = float(mind["sums"]["margin"][0, slot]), float(mind["sums"]["win"][0, slot])
+    margin, win = (
+        float(workspace["sums"]["margin"][0, slot]),
+        float(workspace["sums"]["win"][0, slot]),
+    )
     return win + MARGIN_WEIGHT * margin, margin, win
 
 
@@ -202,7 +205,6 @@ def test_moving_everybody_one_seat_on_changes_nothing():
         for name in ("colour_boards", "rugs", "money", "eliminated"):
             moved[name][0] = state[name][order]
         moved["next_colour"][0, :3] = [0, 1, 2]
-        moved["next_colour"][0][moved["rugs"][0] == 0] = -1
         moved["player"] = (state["player"] + 1) % 3
         rows = {row.action: row.worth for row in looker.analyse(state)}
         assert {r.action: r.worth for r in looker.analyse(moved)} == pytest.approx(rows, abs=2e-3)
@@ -321,7 +323,7 @@ def test_temperature_draws_from_the_softmax_of_the_worths():
 
 
 def test_an_untrained_network_says_the_score():
-    blank = {name: np.zeros(NET[name].shape, np.float32) for name in value.WEIGHT_NAMES}
+    blank = {name: np.zeros(NET[name].shape, np.float32) for name in WEIGHT_NAMES}
     looker = value.ValueAgent(value.ValueModel.from_weights(a_head(), blank), effort=FLAT)
     start = Batch(1).states.copy()
     rules.step(start, [1], [2])
@@ -448,7 +450,7 @@ def test_weights_with_which_worths_would_not_stay_finite_are_refused(large):
 
 
 def test_the_largest_weights_still_play_legal_actions():
-    weights = {name: np.full(NET[name].shape, 1e6, np.float32) for name in value.WEIGHT_NAMES}
+    weights = {name: np.full(NET[name].shape, 1e6, np.float32) for name in WEIGHT_NAMES}
     weights["second"][::2] *= -1
     extreme = value.ValueAgent(value.ValueModel.from_weights(a_head(margin_weight=-1.0), weights))
     batch = Batch(20, 2, seed=1)

@@ -300,7 +300,7 @@ def test_position_option_starts_there_and_unknown_options_are_ignored():
 
 
 @pytest.mark.parametrize(
-    "action", [3, -1, 15, 2**70, 1.0, np.nan, True, None, "1", [1], np.ones(1)]
+    "action", [3, -1, 15, 2**70, 1.0, np.nan, True, None, "1", [1], np.ones(1), np.array([1, 1])]
 )
 def test_an_illegal_action_raises_and_changes_nothing(action):
     env = MarrakechEnv()
@@ -313,7 +313,9 @@ def test_an_illegal_action_raises_and_changes_nothing(action):
     env.step(0)
 
 
-@pytest.mark.parametrize("action", [1, np.int64(1), np.uint8(1), np.array(1)])
+@pytest.mark.parametrize(
+    "action", [1, np.int64(1), np.uint8(1), np.array(1), np.array([1]), np.array([[1]])]
+)
 def test_whole_numbers_of_every_type_are_actions(action):
     env = MarrakechEnv()
     env.reset(seed=1)
@@ -386,8 +388,12 @@ def test_bad_arguments_are_named_with_what_is_allowed(make, keywords, message):
 
 
 def test_number_of_environments_is_checked():
-    with pytest.raises(ValueError, match="at least 1, not 0"):
-        MarrakechVectorEnv(0)
+    for given in (0, -1, 1.5, True, None, "8"):
+        with pytest.raises(ValueError, match=f"num_envs must .* at least 1, not {given!r}$"):
+            MarrakechVectorEnv(given)
+    for given in (2**40, 10**30):
+        with pytest.raises(ValueError, match=rf"num_envs must .* 1\.\.1048576, not {given}$"):
+            MarrakechVectorEnv(given)
 
 
 # ------------------------------------------------------------------------- data, copies, company

@@ -9,8 +9,8 @@ little for the margin.
 The facts cover the next two walks, those of the *walker* and the *follower* of `opponent_model`.
 The facts `swing`, `growth`, `cover` and `cut` tell how the walker may lay a rug.
 
-Legend: `regions` is a record of `REGIONS`, `weights` of `WEIGHTS`, `work` of `WORKSPACE`; amounts
-are dirhams; a *toll* is limited by the money of its payer.
+Legend: `regions` is a record of `REGION_MAP`, `weights` of `EVALUATION_WEIGHTS`, `work` of
+`EXPECTIMAX_WORKSPACE`; amounts are dirhams; a *toll* is limited by the money of its payer.
 """
 
 from __future__ import annotations
@@ -21,9 +21,10 @@ import numpy as np
 
 from marrakech_env import game
 from marrakech_env.actions import NUM_ACTIONS
-from marrakech_env.bitboards import board_of_others
 from marrakech_env.compile import kernel
 from marrakech_env.game import NO_SEAT
+from marrakech_env.kernels.bitboards import board_of_others
+from marrakech_env.kernels.regions import REGIONS
 from marrakech_env.spec import MAX_PLAYERS, NUM_CELLS
 from marrakech_env.state import STATE, Bits, Int, Record
 from marrakech_env.tables import (
@@ -37,7 +38,7 @@ from marrakech_env.tables import (
 )
 
 from .opponent_model import follower_of, likely_steering
-from .regions import REGIONS, largest_region
+from .regions import REGION_MAP, largest_region
 
 FACTS: Final = {
     "money": "dirhams",
@@ -72,7 +73,7 @@ NUM_TERMS: Final = 1 + 2 * NUM_FACTS
 MAX_TURNS: Final = 48
 """Most turns left with weights of their own; the last weights serve above."""
 
-WEIGHTS: Final = np.dtype(
+EVALUATION_WEIGHTS: Final = np.dtype(
     [
         # By turns since a player moved, and turns left:
         ("terms", np.float64, (MAX_PLAYERS, MAX_TURNS + 1, NUM_TERMS)),
@@ -82,7 +83,7 @@ WEIGHTS: Final = np.dtype(
 )
 """The fitted weights for one number of players."""
 
-WORKSPACE: Final = np.dtype(
+EXPECTIMAX_WORKSPACE: Final = np.dtype(
     [
         ("facts", np.float64, (MAX_PLAYERS + 1, NUM_FACTS)),  # by seat, then of no player
         ("sums", np.float64, (NUM_FACTS,)),  # of the facts over all players in the game
@@ -98,13 +99,14 @@ WORKSPACE: Final = np.dtype(
         ("packed_tolls", np.int64, (NUM_CELLS,)),
         ("other_sizes", np.int16, (NUM_CELLS + 1,)),  # of the regions of the walker's opponents
         # The positions that `one_turn` and `reply` search, with their regions:
-        ("regions", REGIONS),  # of the position to decide
+        ("listed", REGIONS),  # of the position surveyed last, as a list
+        ("regions", REGION_MAP),  # of the position to decide, by square
         ("walked", STATE),  # after a walk
         ("laid", STATE),  # after a rug
-        ("laid_regions", REGIONS),
+        ("laid_regions", REGION_MAP),
         ("ended", STATE),  # after the turn
         ("answered", STATE),  # after a placement that the next player answers
-        ("answered_regions", REGIONS),
+        ("answered_regions", REGION_MAP),
         ("q", np.float64, (NUM_ACTIONS,)),  # of the actions of the position to decide
         ("walked_q", np.float64, (NUM_ACTIONS,)),  # of the actions after a walk
     ],
@@ -145,7 +147,7 @@ def win_share(state: Record, player: Int, weights: Record, work: Record) -> floa
     """A player's share of the win by the scores in `work`, exact in a finished game."""
     if state.eliminated[player] or game.is_over(state):
         return game.winner_share(state, player)
-    scores, spread = work.scores, weights.spreads[min(game.turns_left(state), MAX_TURNS)]
+    scores, spread = work.scores, weights.spreads[min(game.all_rugs_left(state), MAX_TURNS)]
     total = 0.0
     for seat in range(state.num_players):
         if seat == player:
@@ -162,7 +164,7 @@ def margin(state: Record, player: Int, work: Record) -> float:
     for seat in range(state.num_players):
         if seat != player and not state.eliminated[seat]:
             best = max(best, work.scores[seat])
-    return work.scores[player] - best
+    return float(work.scores[player] - best)
 
 
 @kernel
@@ -172,7 +174,7 @@ def write_scores(state: Record, regions: Record, weights: Record, work: Record) 
         write_present_scores(state, work)
         return
     write_facts(state, regions, work)
-    turns = min(game.turns_left(state), MAX_TURNS)
+    turns = min(game.all_rugs_left(state), MAX_TURNS)
     players = 0
     for k in range(NUM_FACTS):
         work.sums[k] = 0.0
@@ -225,7 +227,7 @@ def write_facts(state: Record, regions: Record, work: Record) -> None:
         facts[_RENT] = regions.rent[seat] / NUM_CELLS
         for k in range(_CHEAP_TOLL, NUM_FACTS):
             facts[k] = 0.0
-    if game.turns_left(state) == 0:
+    if game.all_rugs_left(state) == 0:
         return
     walker, heading = np.int64(state.player), game.heading_of(state)
     others = board_of_others(state, walker)

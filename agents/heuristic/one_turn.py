@@ -13,13 +13,13 @@ from numpy.typing import NDArray
 
 from marrakech_env import game
 from marrakech_env.actions import FIRST_PLACEMENT, NUM_ACTIONS
-from marrakech_env.bitboards import lowest_cell
 from marrakech_env.compile import kernel
+from marrakech_env.kernels.bitboards import lowest_cell
 from marrakech_env.state import LAY, STEER, WALK, Int, Record
 from marrakech_env.tables import FIRST_CELL, MAX_STEPS, NUM_STEERINGS, ROLL_CHANCE, SECOND_CELL
 
 from .evaluation import position_value, seat_value
-from .regions import joined_region, survey, update_regions
+from .regions import joined_region, map_regions, update_regions
 
 FloatArray = NDArray[np.float64]
 _ONE = np.uint64(1)
@@ -45,7 +45,7 @@ def write_q(state: Record, weights: Record, work: Record, q: FloatArray) -> None
     Leaves the regions of the game in `work.regions`.
     """
     player = np.int64(state.player)
-    survey(state, work.regions)
+    map_regions(state, work.listed, work.regions)
     if game.is_inside_turn(state):
         end_turn(state, work.regions, player, weights, work, q)
         return
@@ -70,7 +70,9 @@ def steering_value(
         if game.is_inside_turn(walked):
             after = end_turn(walked, regions, player, weights, work, work.walked_q)
         else:
-            survey(walked, work.laid_regions)  # an eliminated player owns no regions
+            map_regions(
+                walked, work.listed, work.laid_regions
+            )  # an eliminated player owns no regions
             after = position_value(walked, work.laid_regions, player, weights, work)
         total += ROLL_CHANCE[k] * after
     return total
@@ -110,7 +112,8 @@ def end_turn(
             if steers:
                 game.step(ended, steering, NO_COLOUR)
             after = position_value(ended, work.laid_regions, mover, weights, work)
-            q[action] = max(q[action], after)
+            if after > q[action]:
+                q[action] = after
             if after > most:
                 most = after
                 found = after if player == mover else seat_value(ended, player, weights, work)

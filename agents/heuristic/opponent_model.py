@@ -16,13 +16,20 @@ from typing import Final
 import numpy as np
 
 from marrakech_env import game
-from marrakech_env.bitboards import board_of_others, find_swings, largest_swing, lowest_cell
 from marrakech_env.compile import kernel
 from marrakech_env.game import NO_SEAT
-from marrakech_env.regions import WAYS
+from marrakech_env.kernels.bitboards import board_of_others, find_swings, largest_swing, lowest_cell
 from marrakech_env.spec import DIE, NUM_CELLS
 from marrakech_env.state import STEER_AT_END, Int, Record
-from marrakech_env.tables import BESIDE, LANDINGS, MAX_STEPS, NEAR, NUM_STEERINGS, ROLL_CHANCE
+from marrakech_env.tables import (
+    BESIDE,
+    DIE_COUNTS,
+    LANDINGS,
+    MAX_STEPS,
+    NEAR,
+    NUM_STEERINGS,
+    ROLL_CHANCE,
+)
 
 RUIN_COST: Final = 15
 """Cost of a bankruptcy to a player who chooses a way, beyond the money lost."""
@@ -54,7 +61,7 @@ _NEIGHBOURS = np.array([_neighbours(cell) for cell in range(NUM_CELLS)], np.uint
 @kernel
 def follower_of(state: Record) -> Int:
     """The seat that walks after the walker, or NO_SEAT."""
-    if game.turns_left(state) <= 1:
+    if game.all_rugs_left(state) <= 1:
         return NO_SEAT
     return game.next_player(state, np.int64(state.player))
 
@@ -148,6 +155,8 @@ def _second_walk(heading: Int, work: Record) -> tuple[Int, float]:
     for steering in range(NUM_STEERINGS):
         total = np.int64(steering) << _CHOICE  # the lower steering of equal ones
         for k in range(MAX_STEPS):
-            total += np.int64(WAYS[k]) * work.packed_tolls[_ENDS[heading, steering, k]]  # sixths
+            total += (
+                np.int64(DIE_COUNTS[k]) * work.packed_tolls[_ENDS[heading, steering, k]]
+            )  # sixths
         best = min(total, best)
     return best >> _CHOICE & 3, np.float64(best & _INCOME) / len(DIE)

@@ -1,7 +1,7 @@
-"""The regions of one board, looked up by square: bitboard, size and owner of each, in one record.
+"""The regions of one board by square: what greedy and expectimax look up, and keep up to date.
 
-Only regions whose owner is still in the game are kept: other players owe their size for stopping
-there. Neutral rugs (rule 7) belong to no region.
+`kernels.regions` lists the regions of a board; here each square holds its own region, so that a
+look-up takes one step and a rug changes few entries. Squares of no player in the game hold none.
 """
 
 from __future__ import annotations
@@ -11,20 +11,14 @@ from typing import Final
 import numpy as np
 
 from marrakech_env import game
-from marrakech_env.bitboards import (
-    boards_in_play,
-    joined_squares,
-    lowest_cell,
-    lowest_regions,
-    lowest_square,
-    with_neighbours,
-)
 from marrakech_env.compile import kernel
 from marrakech_env.game import NO_SEAT
+from marrakech_env.kernels.bitboards import lowest_cell, with_neighbours
+from marrakech_env.kernels.regions import find_regions
 from marrakech_env.spec import MAX_PLAYERS, NUM_CELLS
 from marrakech_env.state import Bits, Int, Record
 
-REGIONS: Final = np.dtype(
+REGION_MAP: Final = np.dtype(
     [
         ("region", np.uint64, (NUM_CELLS,)),  # bitboard of the region of each square, 0 for none
         ("size", np.int16, (NUM_CELLS,)),  # its squares
@@ -37,36 +31,23 @@ _ONE = np.uint64(1)
 
 
 @kernel
-def survey(state: Record, regions: Record) -> None:
-    """Write all regions of a game."""
+def map_regions(state: Record, listed: Record, regions: Record) -> None:
+    """Write the regions of a game.
+
+    Args:
+        state: The game.
+        listed: A record of `kernels.regions.REGIONS`, overwritten.
+        regions: A record of `REGION_MAP`, overwritten.
+    """
     for cell in range(NUM_CELLS):
         regions.region[cell] = 0
         regions.size[cell] = 0
         regions.owner[cell] = NO_SEAT
     for player in range(MAX_PLAYERS):
         regions.rent[player] = 0
-    boards = boards_in_play(state)
-    east, south = joined_squares(boards)
-    left = boards[0] | boards[1] | boards[2] | boards[3]
-    while left:
-        grown = lowest_regions(boards, left, east, south)
-        left ^= grown
-        first, second = boards[0] & grown, boards[1] & grown
-        third, fourth = boards[2] & grown, boards[3] & grown
-        for colour, region in enumerate((first, second, third, fourth)):
-            size = game.popcount(region)
-            regions.rent[game.owner(state, colour)] += size * size
-        while grown:
-            cell = lowest_cell(grown)
-            square = lowest_square(grown)
-            grown ^= square
-            region, colour = first, 0
-            region, colour = (second, 1) if second & square else (region, colour)
-            region, colour = (third, 2) if third & square else (region, colour)
-            region, colour = (fourth, 3) if fourth & square else (region, colour)
-            regions.region[cell] = region
-            regions.size[cell] = game.popcount(region)
-            regions.owner[cell] = game.owner(state, colour)
+    find_regions(state, listed)
+    for k in range(listed.count):
+        _write_region(regions, listed.bits[k], game.owner(state, listed.colour[k]))
 
 
 @kernel
@@ -93,7 +74,7 @@ def update_regions(regions: Record, owner: Int, joined: Bits, first: Int, second
     """
     _take_rent(regions, regions.region[first] | regions.region[second] | joined)
     cut_regions(regions, joined, first, second)
-    _write_regions(regions, joined, owner)
+    _write_region(regions, joined, owner)
 
 
 @kernel
@@ -121,15 +102,21 @@ def _write_regions(regions: Record, squares: Bits, owner: Int) -> None:
     while squares:
         region = game.region(squares, lowest_cell(squares))
         squares &= ~region
-        size = game.popcount(region)
-        regions.rent[owner] += size * size
-        left = region
-        while left:
-            cell = lowest_cell(left)
-            left &= left - _ONE
-            regions.region[cell] = region
-            regions.size[cell] = size
-            regions.owner[cell] = owner
+        _write_region(regions, region, owner)
+
+
+@kernel
+def _write_region(regions: Record, region: Bits, owner: Int) -> None:
+    """Write one region."""
+    size = game.popcount(region)
+    regions.rent[owner] += size * size
+    left = region
+    while left:
+        cell = lowest_cell(left)
+        left &= left - _ONE
+        regions.region[cell] = region
+        regions.size[cell] = size
+        regions.owner[cell] = owner
 
 
 @kernel

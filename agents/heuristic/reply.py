@@ -52,7 +52,7 @@ def look_at_replies(state: Record, weights: Record, work: Record, q: FloatArray)
         take(work.answered, work.answered_regions, top, colour)
         after = _value_after_reply(work.answered, player, weights, work)
         lowest = min(lowest, after)
-        correction = lowest - q[top]
+        correction = lowest - float(q[top])
         q[top] = after
     for action in range(FIRST_PLACEMENT, NUM_ACTIONS):
         if not looked >> np.uint32(action) & _ONE:

@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from marrakech_env.actions import NUM_ACTIONS
-from marrakech_env.features import FEATURES
+from marrakech_env.observation import FEATURES
 from marrakech_env.tables import NUM_PLACEMENTS
 
 Weights = Mapping[str, NDArray[np.float32]]

@@ -12,8 +12,8 @@ from __future__ import annotations
 import numpy as np
 
 from marrakech_env import game
-from marrakech_env.bitboards import lowest_cell, with_neighbours
 from marrakech_env.compile import kernel
+from marrakech_env.kernels.bitboards import lowest_cell, with_neighbours
 from marrakech_env.spec import MAX_PLAYERS, NUM_CELLS, NUM_COLOURS
 from marrakech_env.state import TIE_BY_SQUARES, Bits, Int, Record
 from marrakech_env.tables import NUM_HEADINGS

@@ -21,6 +21,7 @@ from marrakech_env.tables import DIE_PROBABILITY, FIRST_CELL, NUM_PLACEMENTS, SE
 from .board import lay, look, next_walker, prepare
 from .inputs import NUM_FACES, NUM_STEERINGS, WORK, Real
 from .network import MAX_MARGIN, NET, SUMS, evaluate, start, write_final
+from .tables import TABLE, TABLES
 
 _WALKS = NUM_STEERINGS * NUM_FACES
 TURN: Final = np.dtype(
@@ -50,9 +51,8 @@ TURN: Final = np.dtype(
 )
 """What a lookahead finds out."""
 
-MIND: Final = np.dtype(
+WORKSPACE: Final = np.dtype(
     [
-        ("net", NET),
         ("work", WORK),
         ("other_work", WORK),  # for positions off the main line
         ("sums", SUMS),
@@ -62,30 +62,33 @@ MIND: Final = np.dtype(
     ],
     align=True,
 )
-"""Weights and scratch of one thread, in one record."""
+"""What a lookahead writes on: one for each call, because threads may share an agent."""
+
+EVALUATOR: Final = np.dtype([("net", NET), ("tables", TABLES)], align=True)
+"""What a lookahead only reads: the weights and the look-up tables."""
 
 
 @kernel
-def look_ahead(state: Record, mind: Record, tables: Record) -> None:
-    """Values all actions of the player to move, into `mind.turn`.
+def look_ahead(state: Record, workspace: Record, evaluator: Record) -> None:
+    """Values all actions of the player to move, into `workspace.turn`.
 
     Args:
         state: An unfinished game.
-        mind: Weights and scratch.
-        tables: `value_tables.TABLE[0]`.
+        workspace: WORKSPACE, overwritten.
+        evaluator: EVALUATOR.
     """
-    turn = mind.turn
+    turn = workspace.turn
     for action in range(NUM_ACTIONS):
         turn.worth[action] = -np.inf
         turn.margin[action] = 0
         turn.win[action] = 0
     turn.num_walks = 0
     if state.phase == LAY:
-        _value_lay_phase(state, mind, tables)
+        _value_lay_phase(state, workspace, evaluator)
     elif state.phase == STEER and state.flags & STEER_AT_END:
-        _value_late_steering(state, mind, tables)
+        _value_late_steering(state, workspace, evaluator)
     else:
-        _value_walks(state, mind, tables)
+        _value_walks(state, workspace, evaluator)
 
 
 @kernel
@@ -109,18 +112,18 @@ def draw_chance(state: Record, laid: Int) -> Real:
 
 
 @kernel
-def _value_walks(state: Record, mind: Record, tables: Record) -> None:
+def _value_walks(state: Record, workspace: Record, evaluator: Record) -> None:
     """A turn from its walk on: the mean over the die of the best placement."""
-    turn = mind.turn
+    turn = workspace.turn
     mover = np.int64(state.player)
-    _prepare_rug(state, mind.work)
+    _prepare_rug(state, workspace.work)
     turn.best = -1
     for steering in range(NUM_STEERINGS):
         if state.phase == WALK and steering != 1:
             continue
         worth, margin, win = 0.0, 0.0, 0.0
         for steps in range(1, NUM_FACES + 1):
-            walk = _value_walk(state, steering, steps, mind, tables)
+            walk = _value_walk(state, steering, steps, workspace, evaluator)
             turn.walk_of[steering, steps - 1] = walk
             chance = DIE_PROBABILITY[steps]
             worth += chance * turn.walk_worth[walk]
@@ -142,9 +145,11 @@ def _value_walks(state: Record, mind: Record, tables: Record) -> None:
 
 
 @kernel
-def _value_walk(state: Record, steering: Int, steps: Int, mind: Record, tables: Record) -> Int:
-    """The index in `mind.turn` of a walk, valued if it is new."""
-    turn, after = mind.turn, mind.after
+def _value_walk(
+    state: Record, steering: Int, steps: Int, workspace: Record, evaluator: Record
+) -> Int:
+    """The index in `workspace.turn` of a walk, valued if it is new."""
+    turn, after = workspace.turn, workspace.after
     copy_state(state, after)
     game.step(after, steering, steps)
     heading = 4 * np.int64(after.assam) + after.facing
@@ -155,9 +160,9 @@ def _value_walk(state: Record, steering: Int, steps: Int, mind: Record, tables: 
     turn.num_walks += 1
     turn.walk[new] = heading
     if after.phase == LAY:
-        _value_placements(after, new, mind, tables)
+        _value_placements(after, new, workspace, evaluator)
     else:
-        _value_without_rug(state, new, mind, tables)
+        _value_without_rug(state, new, workspace, evaluator)
     return new
 
 
@@ -182,9 +187,10 @@ def copy_state(state: Record, to: Record) -> None:
 
 
 @kernel
-def _value_placements(state: Record, walk: Int, mind: Record, tables: Record) -> None:
-    """All placements of a state to lay whose board is prepared in `mind.work`."""
-    turn, work, sums, net = mind.turn, mind.work, mind.sums, mind.net
+def _value_placements(state: Record, walk: Int, workspace: Record, evaluator: Record) -> None:
+    """All placements of a state to lay whose board is prepared in `workspace.work`."""
+    turn, work, sums = workspace.turn, workspace.work, workspace.sums
+    net, tables = evaluator.net, evaluator.tables
     legal = game.legal_placements(state)
     for slot in range(work.num_slots):
         work.money[slot] = state.money[work.seat_of_slot[slot]]
@@ -235,24 +241,30 @@ def _write_seats(
 
 
 @kernel
-def _value_without_rug(state: Record, walk: Int, mind: Record, tables: Record) -> None:
+def _value_without_rug(state: Record, walk: Int, workspace: Record, evaluator: Record) -> None:
     """A walk after which the mover lays nothing: he is out, or had no rug."""
-    turn, after = mind.turn, mind.after
+    turn, after = workspace.turn, workspace.after
     mover = np.int64(state.player)
     turn.walk_placement[walk] = -1
-    work, sums = mind.other_work, mind.sums
-    value_between(after, mover, -1, np.float32(1), work, mind, tables)
+    work, sums = workspace.other_work, workspace.sums
+    value_between(after, mover, -1, np.float32(1), work, workspace, evaluator)
     _write_seats(work, sums, turn.walk_margin[walk], turn.walk_win[walk])
     turn.walk_worth[walk] = (
-        turn.walk_win[walk, mover] + mind.net.margin_weight * turn.walk_margin[walk, mover]
+        turn.walk_win[walk, mover] + evaluator.net.margin_weight * turn.walk_margin[walk, mover]
     )
 
 
 @kernel
 def value_between(
-    state: Record, mover: Int, laid: Int, draw: Real, work: Record, mind: Record, tables: Record
+    state: Record,
+    mover: Int,
+    laid: Int,
+    draw: Real,
+    work: Record,
+    workspace: Record,
+    evaluator: Record,
 ) -> None:
-    """Values a position between two turns, from nothing, into `mind.sums` by the slots of `work`.
+    """Value a position between two turns into `workspace.sums`, by the slots of `work`.
 
     Args:
         state: The game once `mover` has ended his turn, also a finished one.
@@ -260,30 +272,31 @@ def value_between(
         laid: The colour he laid, -1 if none.
         draw: Chance that his next rug has that colour.
         work: Where to prepare it.
-        mind: Weights and scratch.
-        tables: `value_tables.TABLE[0]`.
+        workspace: WORKSPACE, overwritten.
+        evaluator: EVALUATOR.
     """
     if laid < 0:
         laid = np.int64(state.next_colour[mover])
         if laid < 0:
             laid = 2 * mover if game.has_two_colours(state) else mover
     prepare(state, mover, np.int64(state.player), laid, True, draw, work)
+    net, tables = evaluator.net, evaluator.tables
     look(work, tables, 4 * np.int64(state.assam) + state.facing, state.phase == WALK)
     if state.phase == OVER:
-        write_final(work, mind.sums)
+        write_final(work, workspace.sums)
     else:
-        start(work, tables, mind.net, mind.sums)
-        evaluate(work, tables, mind.net, mind.sums, -1, -1)
+        start(work, tables, net, workspace.sums)
+        evaluate(work, tables, net, workspace.sums, -1, -1)
 
 
 @kernel
-def _value_lay_phase(state: Record, mind: Record, tables: Record) -> None:
+def _value_lay_phase(state: Record, workspace: Record, evaluator: Record) -> None:
     """A rug to lay: every placement is an action."""
-    turn = mind.turn
+    turn = workspace.turn
     mover = np.int64(state.player)
-    _prepare_rug(state, mind.work)
+    _prepare_rug(state, workspace.work)
     turn.num_walks = 1
-    _value_placements(state, 0, mind, tables)
+    _value_placements(state, 0, workspace, evaluator)
     for placement in range(NUM_PLACEMENTS):
         action = placement + FIRST_PLACEMENT
         turn.worth[action] = turn.rug_worth[placement]
@@ -297,20 +310,20 @@ def _value_lay_phase(state: Record, mind: Record, tables: Record) -> None:
 
 
 @kernel
-def _value_late_steering(state: Record, mind: Record, tables: Record) -> None:
+def _value_late_steering(state: Record, workspace: Record, evaluator: Record) -> None:
     """Steering at the end of a turn: three positions between two turns, kept like walks."""
-    turn, after, work, sums = mind.turn, mind.after, mind.work, mind.sums
+    turn, after, work, sums = workspace.turn, workspace.after, workspace.work, workspace.sums
     mover = np.int64(state.player)
     turn.best = 0
     for steering in range(NUM_STEERINGS):
         copy_state(state, after)
         game.step(after, steering, -1)
-        value_between(after, mover, -1, np.float32(1), work, mind, tables)
+        value_between(after, mover, -1, np.float32(1), work, workspace, evaluator)
         _write_seats(work, sums, turn.walk_margin[steering], turn.walk_win[steering])
         margin, win = turn.walk_margin[steering, mover], turn.walk_win[steering, mover]
         turn.margin[steering] = margin
         turn.win[steering] = win
-        turn.worth[steering] = win + mind.net.margin_weight * margin
+        turn.worth[steering] = win + evaluator.net.margin_weight * margin
         if turn.worth[steering] > turn.worth[turn.best]:
             turn.best = steering
     for seat in range(MAX_PLAYERS):
@@ -321,8 +334,8 @@ def _value_late_steering(state: Record, mind: Record, tables: Record) -> None:
 @kernel
 def value_seats(
     states: States,
-    minds: NDArray[np.void],
-    tables: NDArray[np.void],
+    workspaces: NDArray[np.void],
+    evaluators: NDArray[np.void],
     shares: NDArray[np.float64],
     margins: NDArray[np.float64],
 ) -> None:
@@ -330,22 +343,27 @@ def value_seats(
 
     Args:
         states: STATE (B,); finished games are left out.
-        minds: MIND (1,) or more, of which the first is used.
-        tables: `value_tables.TABLE`.
+        workspaces: WORKSPACE (1,) or more, of which the first is used.
+        evaluators: EVALUATOR (1,).
         shares: float64 (B, P), the shares of the win.
         margins: float64 (B, P), in dirhams.
     """
-    turn = minds[0].turn
+    turn = workspaces[0].turn
     for i in range(len(states)):
         if states[i].phase != OVER:
-            look_ahead(states[i], minds[0], tables[0])
+            look_ahead(states[i], workspaces[0], evaluators[0])
             for seat in range(states[i].num_players):
                 shares[i, seat] = turn.seat_win[seat]
                 margins[i, seat] = turn.seat_margin[seat]
 
 
-def new_minds(net: NDArray[np.void]) -> NDArray[np.void]:
-    """Scratch with the weights of a NET (1,) for two turns, as MIND (2,)."""
-    mind = np.zeros(2, MIND)
-    mind["net"] = net
-    return mind
+def new_workspaces() -> NDArray[np.void]:
+    """WORKSPACE (2,): for a turn, and for the next player's turn."""
+    return np.zeros(2, WORKSPACE)
+
+
+def new_evaluator(net: NDArray[np.void]) -> NDArray[np.void]:
+    """EVALUATOR (1,) with the weights of a NET (1,)."""
+    evaluator = np.zeros(1, EVALUATOR)
+    evaluator["net"], evaluator["tables"] = net, TABLE
+    return evaluator

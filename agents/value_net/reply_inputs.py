@@ -16,8 +16,8 @@ from typing import Final
 import numpy as np
 
 from marrakech_env import game
-from marrakech_env.bitboards import find_swings, largest_swing, lowest_cell
 from marrakech_env.compile import kernel
+from marrakech_env.kernels.bitboards import find_swings, largest_swing, lowest_cell
 from marrakech_env.spec import BOARD_SIZE, MAX_PLAYERS, NUM_CELLS, NUM_COLOURS
 from marrakech_env.state import Bits, Int, Record
 from marrakech_env.tables import BESIDE, CORNERS, EDGES, NEAR

@@ -31,7 +31,7 @@ from marrakech_env.state import LAY, OVER, STATE, Int, Record, States
 from marrakech_env.tables import DIE_PROBABILITY, NUM_PLACEMENTS
 
 from .inputs import NUM_FACES, NUM_STEERINGS
-from .one_turn import look_ahead
+from .one_turn import look_ahead, new_workspaces
 
 FloatArray = NDArray[np.float64]
 
@@ -63,38 +63,35 @@ class Tree(NamedTuple):
         nodes: NODE (N,).
         states: STATE (N,), their positions.
         path: int64 (N, 3), node, action and outcome on the way of a playout.
-        minds: MIND (1,) or more, of which the first is used.
-        tables: `value_tables.TABLE`.
+        workspaces: WORKSPACE (1,) or more, of which the first is used.
+        evaluators: EVALUATOR (1,).
         exploration: See `new_tree`.
     """
 
     nodes: NDArray[Any]
     states: States
     path: NDArray[np.int64]
-    minds: NDArray[Any]
-    tables: NDArray[Any]
+    workspaces: NDArray[Any]
+    evaluators: NDArray[Any]
     exploration: float
 
 
-def new_tree(
-    playouts: int, exploration: float, minds: NDArray[np.void], tables: NDArray[np.void]
-) -> Tree:
+def new_tree(playouts: int, exploration: float, evaluators: NDArray[np.void]) -> Tree:
     """A tree with room for some playouts.
 
     Args:
         playouts: How many for each root at most.
         exploration: How much the upper bound of a likely action that was rarely tried exceeds its
             worth.
-        minds: Weights and scratch, MIND (1,) or more.
-        tables: `value_tables.TABLE`.
+        evaluators: EVALUATOR (1,).
     """
     size = _MOST_NEW * playouts + 1
     return Tree(
         np.zeros(size, NODE),
         np.zeros(size, STATE),
         np.zeros((size, 3), np.int64),
-        minds,
-        tables,
+        new_workspaces(),
+        evaluators,
         exploration,
     )
 
@@ -187,9 +184,9 @@ def _open(at: Int, tree: Tree) -> None:
     """Writes the first estimates of a new node, an unfinished game."""
     node: Record = tree.nodes[at]
     state: Record = tree.states[at]
-    mind = tree.minds[0]
-    look_ahead(state, mind, tree.tables[0])
-    turn, margin_weight = mind.turn, mind.net.margin_weight
+    workspace, evaluator = tree.workspaces[0], tree.evaluators[0]
+    look_ahead(state, workspace, evaluator)
+    turn, margin_weight = workspace.turn, evaluator.net.margin_weight
     node.playouts = 0
     node.visits[:] = 0
     node.tries[:] = 0

@@ -7,12 +7,12 @@ taken what is best for himself. The mover's own next rug has its likelier colour
 colours would take twice the time for little. Which actions are looked at again depends on the
 position alone, not on a clock.
 
-Legend: as in `value_search`; `inner` is the MIND of the next player's turn.
+Legend: as in `value_search`; `inner` is the workspace of the next player's turn.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final
+from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,21 +43,21 @@ _LOWEST: Final = -1e9  # below every worth, above the -inf of what is not legal
 
 @kernel
 def _look_further(
-    state: Record, mind: Record, inner: Record, tables: Record, effort: Record
+    state: Record, workspace: Record, inner: Record, evaluator: Record, effort: Record
 ) -> None:
-    """Corrects the values of the best actions in `mind.turn` by the next player's turn.
+    """Corrects the values of the best actions in `workspace.turn` by the next player's turn.
 
     The actions that are not looked at again keep their distance to the best one, so that none of
     them can overtake it.
 
     Args:
         state: The game that `look_ahead` has valued.
-        mind: Its weights and values, which are changed.
-        inner: Weights and scratch for the next player's turn.
-        tables: `value_tables.TABLE[0]`.
+        workspace: Its values, which are changed.
+        inner: WORKSPACE for the next player's turn.
+        evaluator: EVALUATOR.
         effort: A record of EFFORT.
     """
-    turn = mind.turn
+    turn = workspace.turn
     if state.phase == LAY:
         if state.flags & STEER_AT_END:
             return
@@ -85,18 +85,20 @@ def _look_further(
         turn.is_deep[action] = True
         if state.phase == LAY:
             _write_placement(
-                state, action - FIRST_PLACEMENT, turn.deep[action], mind, inner, tables
+                state, action - FIRST_PLACEMENT, turn.deep[action], workspace, inner, evaluator
             )
         elif state.flags & STEER_AT_END:
-            copy_state(state, mind.after)
-            game.step(mind.after, action, -1)
-            _write_turn(mind.after, np.int64(state.player), turn.deep[action], inner, tables)
+            copy_state(state, workspace.after)
+            game.step(workspace.after, action, -1)
+            _write_turn(
+                workspace.after, np.int64(state.player), turn.deep[action], inner, evaluator
+            )
         else:
-            _write_walks(state, action, turn.deep[action], mind, inner, tables)
-        worth = turn.deep[action, WIN] + mind.net.margin_weight * turn.deep[action, MARGIN]
+            _write_walks(state, action, turn.deep[action], workspace, inner, evaluator)
+        worth = turn.deep[action, WIN] + evaluator.net.margin_weight * turn.deep[action, MARGIN]
         if worth > most:
             best, most = action, worth
-    _write_back(turn, best, most, mind.net.margin_weight)
+    _write_back(turn, best, most, evaluator.net.margin_weight)
 
 
 @kernel
@@ -119,10 +121,10 @@ def _write_back(turn: Record, best: Int, most: float, margin_weight: float) -> N
 
 @kernel
 def _write_walks(
-    state: Record, steering: Int, deep: Record, mind: Record, inner: Record, tables: Record
+    state: Record, steering: Int, deep: Record, workspace: Record, inner: Record, evaluator: Record
 ) -> None:
     """Writes a steering's mean over the die, each walk with its best placement."""
-    turn, after = mind.turn, mind.after
+    turn, after = workspace.turn, workspace.after
     deep[MARGIN] = 0
     deep[WIN] = 0
     mover = np.int64(state.player)
@@ -137,7 +139,9 @@ def _write_walks(
             else:
                 copy_state(state, after)
                 game.step(after, steering, steps)
-                _write_placement(after, turn.walk_placement[walk], values, mind, inner, tables)
+                _write_placement(
+                    after, turn.walk_placement[walk], values, workspace, inner, evaluator
+                )
         chance = DIE_PROBABILITY[steps]
         deep[MARGIN] += chance * turn.walk_deep[walk, MARGIN]
         deep[WIN] += chance * turn.walk_deep[walk, WIN]
@@ -145,27 +149,27 @@ def _write_walks(
 
 @kernel
 def _write_placement(
-    state: Record, placement: Int, deep: Record, mind: Record, inner: Record, tables: Record
+    state: Record, placement: Int, deep: Record, workspace: Record, inner: Record, evaluator: Record
 ) -> None:
     """Writes a placement, with the likelier colour of the mover's next rug, the lower of equals."""
-    trial = mind.trial
+    trial = workspace.trial
     copy_state(state, trial)
     game.step(trial, placement + FIRST_PLACEMENT, game.likelier_colour(state))
-    _write_turn(trial, np.int64(state.player), deep, inner, tables)
+    _write_turn(trial, np.int64(state.player), deep, inner, evaluator)
 
 
 @kernel
-def _write_turn(state: Record, mover: Int, deep: Record, inner: Record, tables: Record) -> None:
+def _write_turn(state: Record, mover: Int, deep: Record, inner: Record, evaluator: Record) -> None:
     """Writes what remains for `mover` after the next player's turn."""
     turn = inner.turn
     if state.phase == OVER:
         sums, work = inner.sums, inner.other_work
-        value_between(state, mover, -1, np.float32(1), work, inner, tables)
+        value_between(state, mover, -1, np.float32(1), work, inner, evaluator)
         slot = work.slot_of_seat[mover]
         deep[MARGIN] = sums.margin[slot]
         deep[WIN] = sums.win[slot]
     else:
-        look_ahead(state, inner, tables)
+        look_ahead(state, inner, evaluator)
         deep[MARGIN] = turn.seat_margin[mover]
         deep[WIN] = turn.seat_win[mover]
 
@@ -174,8 +178,8 @@ def _write_turn(state: Record, mover: Int, deep: Record, inner: Record, tables: 
 def value_actions(
     states: States,
     chosen: NDArray[np.int64],
-    minds: NDArray[np.void],
-    tables: NDArray[Any],
+    workspaces: NDArray[np.void],
+    evaluators: NDArray[np.void],
     effort: NDArray[np.void],
     out: NDArray[np.float64],
 ) -> None:
@@ -184,17 +188,17 @@ def value_actions(
     Args:
         states: STATE (B,).
         chosen: The indices of unfinished ones.
-        minds: MIND (2,).
-        tables: `value_tables.TABLE`.
+        workspaces: WORKSPACE (2,).
+        evaluators: EVALUATOR (1,).
         effort: EFFORT (1,).
         out: float64 (B, 15, 3), gets worth, margin and win of each action of these games; worth
             is -inf where the action is not legal.
     """
-    mind = minds[0]
-    turn = mind.turn
+    workspace, inner, evaluator = workspaces[0], workspaces[1], evaluators[0]
+    turn = workspace.turn
     for i in chosen:
-        look_ahead(states[i], mind, tables[0])
-        _look_further(states[i], mind, minds[1], tables[0], effort[0])
+        look_ahead(states[i], workspace, evaluator)
+        _look_further(states[i], workspace, inner, evaluator, effort[0])
         for action in range(NUM_ACTIONS):
             out[i, action, 0] = turn.worth[action]
             out[i, action, 1] = turn.margin[action]

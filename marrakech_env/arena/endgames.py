@@ -24,11 +24,11 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from marrakech_env import rules
 from marrakech_env.actions import NUM_ACTIONS
 from marrakech_env.agent import agent_name, load_agent
 from marrakech_env.arena.interval import Estimate, mean_estimate
-from marrakech_env.arena.match import IllegalActionError
+from marrakech_env.arena.match import Entrant
+from marrakech_env.batch import Batch
 from marrakech_env.chance import checked_seed
 from marrakech_env.notation import parse_position
 from marrakech_env.solver import turns_left
@@ -106,10 +106,10 @@ def _read(num_players: int) -> Endgames:
 
 
 def play_endgames(agent: Any, num_players: int = 2, seed: int | None = 0) -> list[EndgameResult]:
-    """Lets an agent decide in all positions of the shipped set.
+    """Let an agent decide in all positions of the shipped set.
 
     Args:
-        agent: Whatever `load_agent` takes.
+        agent: What `load_agent` takes.
         num_players: 2, 3 or 4.
         seed: Of the agent's random numbers; None takes one from the system.
 
@@ -119,17 +119,16 @@ def play_endgames(agent: Any, num_players: int = 2, seed: int | None = 0) -> lis
     Raises:
         ValueError: No such agent or number of players, or a bad seed.
         IllegalActionError: An action is not legal.
+        Exception: The agent's own error, with a note that names the agent.
     """
     games = load_endgames(num_players)
     player = load_agent(agent, num_players)
-    name = agent_name(player, agent)
+    entrant = Entrant(agent_name(player, agent), player)
+    batch = Batch(len(games.states), num_players)
+    batch.set_states(games.states)
+    everywhere = np.arange(batch.num_games)
     rng = np.random.default_rng(checked_seed(seed))
-    try:
-        actions = np.asarray(player.act(games.states.copy(), rng))
-    except Exception as error:
-        error.add_note(f"raised by the agent {name!r}")
-        raise
-    _check(actions, games, name)
+    actions = entrant.decide(batch, everywhere, rng, "late positions")
     best = np.nanmax(games.shares, axis=1)
     regrets = best - games.shares[np.arange(len(actions)), actions]
     results = []
@@ -137,7 +136,7 @@ def play_endgames(agent: Any, num_players: int = 2, seed: int | None = 0) -> lis
         these = regrets[games.turns == turns]
         results.append(
             EndgameResult(
-                agent=name,
+                agent=entrant.name,
                 num_players=num_players,
                 turns=int(turns),
                 positions=len(these),
@@ -146,20 +145,3 @@ def play_endgames(agent: Any, num_players: int = 2, seed: int | None = 0) -> lis
             )
         )
     return results
-
-
-def _check(actions: NDArray[Any], games: Endgames, name: str) -> None:
-    """Raises IllegalActionError where one of the actions is not legal."""
-    if actions.shape != games.states.shape or actions.dtype.kind not in "iu":
-        raise IllegalActionError(
-            f"agent {name!r}: actions must be integers of shape {games.states.shape}, not "
-            f"{actions.dtype} of shape {actions.shape}"
-        )
-    mask = rules.action_mask(games.states)
-    for row, action in enumerate(actions):
-        if not (0 <= action < NUM_ACTIONS and mask[row, action]):
-            legal = ", ".join(map(str, np.flatnonzero(mask[row])))
-            raise IllegalActionError(
-                f"agent {name!r}: position {row}: action {action} is not legal; "
-                f"legal actions: {legal}"
-            )

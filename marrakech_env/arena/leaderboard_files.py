@@ -1,31 +1,31 @@
-"""The leaderboard as a page for people and as JSON for programs, and ladders read from that.
+"""The leaderboard as a page and as JSON, and the ladder that is read from the JSON.
 
 Legend: `P` players.
 """
 
 from __future__ import annotations
 
-import json
 import os
 import platform
-import reprlib
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime
-from importlib.metadata import version
+from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
-from typing import Any, Final
+from typing import Annotated, Any, Final, Literal
+
+import msgspec
 
 from marrakech_env.arena.interval import Estimate
 from marrakech_env.arena.leaderboard import PLAYER_COUNTS, RULES, Ladder
-from marrakech_env.arena.report import estimate_as_dict, pairing_as_dict
+from marrakech_env.arena.report import as_text, json_values, readable
 from marrakech_env.arena.result import Row, Standings, share_matrix
 
-KIND: Final = "marrakech-env leaderboard"
+Kind = Literal["marrakech-env leaderboard"]
+KIND: Final[Kind] = "marrakech-env leaderboard"
 PACKAGES: Final = ("marrakech-env", "numpy", "numba")
 MOST_POINTS: Final = 10_000
-"""Of a rating on a ladder: far beyond every real one, and odds that a float still holds."""
-JSON_NAMES: Final[dict[type, str]] = {dict: "an object", list: "a list", str: "a text"}
+"""Highest rating on a ladder; a float still holds its odds."""
 
 NOTES: Final = """\
 - **rating**: 400 points more are odds of 10 to 1 in a two-player game; {scale}.
@@ -62,13 +62,13 @@ class Circumstances:
     """How a leaderboard was made.
 
     Attributes:
-        command: What was typed.
+        command: The command that makes it.
         date: When it was ready, in UTC.
         machine: Processor, number of its cores, system.
-        versions: Of Python and packages, by name.
+        versions: The versions of Python and packages, by name.
         minutes: The budget.
-        seed: Of dice and agents.
-        baseline: What luck was measured by.
+        seed: Seed of dice and agents.
+        baseline: What measured luck.
         complete: False where it was stopped early.
     """
 
@@ -85,74 +85,62 @@ class Circumstances:
 def circumstances(
     command: str, minutes: float, seed: int, baseline: str, complete: bool
 ) -> Circumstances:
-    """The circumstances of this process, now."""
-    versions = {"python": platform.python_version()} | {name: version(name) for name in PACKAGES}
+    """Return the circumstances of this process, now."""
+    versions = {"python": platform.python_version()} | {name: _version(name) for name in PACKAGES}
     date = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
     return Circumstances(command, date, _machine(), versions, minutes, seed, baseline, complete)
 
 
+def _version(package: str) -> str:
+    try:
+        return version(package)
+    except PackageNotFoundError:  # code that runs from its folder
+        return "not installed"
+
+
+class _Rating(msgspec.Struct):
+    value: Annotated[float, msgspec.Meta(ge=-MOST_POINTS, le=MOST_POINTS)]
+
+
+class _Entry(msgspec.Struct):
+    name: Annotated[str, msgspec.Meta(min_length=1)]
+    rating: _Rating
+
+
+class _Board(msgspec.Struct):
+    agents: Annotated[list[_Entry], msgspec.Meta(min_length=1)]
+
+
+class _Leaderboard(msgspec.Struct):
+    """What a ladder is read from; the file holds more."""
+
+    kind: Kind
+    players: Annotated[dict[Literal["2", "3", "4"], _Board], msgspec.Meta(min_length=1)]
+
+
 def read_ladder(path: Path) -> Ladder:
-    """The ratings of a leaderboard that was written as JSON.
+    """Return the ratings of a leaderboard that was written as JSON.
 
     Raises:
-        ValueError: It cannot be read, is no leaderboard, or has entries without rating; names the
-            file and what is wrong.
+        ValueError: The file cannot be read, is no leaderboard, or has entries without a rating;
+            names the file and what is wrong.
     """
     try:
-        return _ladder(_json(path.read_bytes()))
+        board = msgspec.json.decode(path.read_bytes(), type=_Leaderboard)
+        ladder: dict[int, dict[str, float]] = {}
+        for players, standings in board.players.items():
+            ratings = {entry.name: entry.rating.value for entry in standings.agents}
+            if len(ratings) < len(standings.agents):
+                raise ValueError(f"with {players} players, a name occurs twice")
+            ladder[int(players)] = ratings
+        return ladder
     except OSError as error:
         raise ValueError(f"{path} cannot be read: {error.strerror or error}") from error
-    except ValueError as error:
-        raise ValueError(f"{path} is no leaderboard with ratings: {error}") from error
-
-
-def _json(content: bytes) -> Any:
-    try:
-        return json.loads(content)
     except (ValueError, RecursionError) as error:
         raise ValueError(
-            f"it is no JSON, and the file leaderboard.json beside the page is wanted ({error})"
+            f"{path} is no leaderboard with ratings: {error}; wanted: the file leaderboard.json "
+            "beside the page"
         ) from error
-
-
-def _ladder(data: Any) -> Ladder:
-    """The ratings in the content of a leaderboard.
-
-    Raises:
-        ValueError: Says what is wrong.
-    """
-    kind = _part(data, dict, "it").get("kind")
-    if kind != KIND:
-        raise ValueError(f"its kind is {reprlib.repr(kind)}, not {KIND!r}")
-    counts = {str(players): players for players in PLAYER_COUNTS}
-    ladder: dict[int, dict[str, float]] = {}
-    for players, standings in _part(data.get("players"), dict, "players").items():
-        if players not in counts:
-            raise ValueError(f"players has {reprlib.repr(players)}; known: {', '.join(counts)}")
-        where = f"with {players} players"
-        ratings = ladder[counts[players]] = {}
-        agents = _part(standings, dict, where).get("agents")
-        for row in _part(agents, list, f"{where}, agents"):
-            name = _part(_part(row, dict, f"{where}, an agent").get("name"), str, f"{where}, name")
-            if name in ratings or not name:
-                raise ValueError(f"{where}, the name {reprlib.repr(name)} is empty or occurs twice")
-            who = f"{where}, the rating of {reprlib.repr(name)}"
-            points = _part(row.get("rating"), dict, who).get("value")
-            if type(points) not in (int, float) or not abs(points) <= MOST_POINTS:
-                raise ValueError(
-                    f"{who} must be a number within ±{MOST_POINTS:,}, not {reprlib.repr(points)}"
-                )
-            ratings[name] = float(points)
-    return ladder
-
-
-def _part(value: Any, kind: type, what: str) -> Any:
-    """A part of the JSON, checked to be of a kind, and not to be an empty list or object."""
-    if not isinstance(value, kind):
-        raise ValueError(f"{what} must be {JSON_NAMES[kind]}, not {reprlib.repr(value)}")
-    if kind is not str and not value:
-        raise ValueError(f"{what} must not be empty")
-    return value
 
 
 # ------------------------------------------------------------------------------------------ JSON
@@ -161,11 +149,11 @@ def _part(value: Any, kind: type, what: str) -> Any:
 def as_json(
     standings: Sequence[Standings], made: Circumstances, ladder: Ladder | None = None
 ) -> str:
-    """Everything as JSON: shares 0..1, points, milliseconds; null where nothing is known.
+    """Return everything as JSON: shares 0..1, points, milliseconds; null where nothing is known.
 
     Args:
         standings: For each number of players.
-        made: How they came about.
+        made: How they were made.
         ladder: The fixed ratings, if any.
     """
     data = {
@@ -174,38 +162,27 @@ def as_json(
         "rules": RULES,
         "ladder": ladder,
         "players": {
-            str(board.num_players): {
+            board.num_players: {
                 "agents": [_row_as_dict(row) for row in board.rows],
-                "pairings": [pairing_as_dict(pairing) for pairing in board.pairings],
+                "pairings": board.pairings,
                 "left_out": board.left_out,
             }
             for board in standings
         },
     }
-    return json.dumps(data, indent=2) + "\n"
+    return as_text(data)
 
 
 def _row_as_dict(row: Row) -> dict[str, Any]:
-    return {
-        "name": row.name,
-        "rating": _known(row.rating),
-        "win_share": _known(row.win_share),
-        "luck_adjusted": _known(row.luck_adjusted),
-        "endgames": {
-            str(result.turns): {
-                "regret": _known(result.regret),
-                "optimal": _known(result.optimal),
-                "positions": result.positions,
-            }
-            for result in row.endgames
-        },
-        "ms_per_decision": row.ms_per_decision,
-        "num_parameters": row.num_parameters,
+    endgames = {
+        result.turns: {
+            "regret": result.regret,
+            "optimal": result.optimal,
+            "positions": result.positions,
+        }
+        for result in row.endgames
     }
-
-
-def _known(estimate: Estimate | None) -> dict[str, float | None] | None:
-    return None if estimate is None else estimate_as_dict(estimate)
+    return {**json_values(row), "endgames": json_values(endgames)}
 
 
 # ------------------------------------------------------------------------------------- Markdown
@@ -214,7 +191,7 @@ def _known(estimate: Estimate | None) -> dict[str, float | None] | None:
 def as_markdown(
     standings: Sequence[Standings], made: Circumstances, ladder: Ladder | None = None
 ) -> str:
-    """The page; see `as_json` for the arguments."""
+    """Return the page; see `as_json` for the arguments."""
     versions = ", ".join(f"{name} {number}" for name, number in made.versions.items())
     minutes = f"{made.minutes:g} minute{'' if made.minutes == 1 else 's'}"
     minutes += "" if made.complete else ", stopped early"
@@ -233,11 +210,11 @@ def as_markdown(
         reasons = [f"`{name}`: {reason}" for name, reason in board.left_out.items()]
         if reasons:
             parts.append(f"Left out: {'; '.join(reasons)}.")
-    return "\n\n".join([*parts, "## Adding a row", ADDING]) + "\n"
+    return readable("\n\n".join([*parts, "## Adding a row", ADDING]) + "\n")
 
 
 def _tables(board: Standings, fixed: Mapping[str, float] | None) -> list[str]:
-    """The parts of the page about one number of players, with the ratings that are held fixed."""
+    """The parts of the page about one number of players; `fixed` are the ladder's ratings."""
     parts = []
     if fixed is not None:
         ratings = [f"`{name}` {rating:+.0f}" for name, rating in fixed.items()]
@@ -286,7 +263,7 @@ def _matrix(board: Standings, adjusted: bool) -> str:
 
 
 def _told(estimate: Estimate | None, form: str, scale: float = 1) -> str:
-    """A number with half the width of its interval."""
+    """A number and half the width of its interval."""
     if estimate is None:
         return "-"
     half = scale * (estimate.high - estimate.low) / 2
@@ -294,7 +271,7 @@ def _told(estimate: Estimate | None, form: str, scale: float = 1) -> str:
 
 
 def _table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
-    """A table in Markdown that can be read as it is, the first column to the left."""
+    """A table in Markdown with aligned columns, the first one to the left."""
     widths = [max(map(len, column)) for column in zip(head, *lines, strict=True)]
     rule = ["-" * widths[0], *("-" * (width - 1) + ":" for width in widths[1:])]
     rows = []
@@ -308,7 +285,7 @@ def _table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
 def _machine() -> str:
     processor = platform.processor() or platform.machine()
     try:
-        for line in Path("/proc/cpuinfo").read_text(encoding="utf-8").splitlines():
+        for line in Path("/proc/cpuinfo").read_text(errors="replace").splitlines():
             if line.startswith("model name"):
                 processor = line.partition(":")[2].strip()
                 break

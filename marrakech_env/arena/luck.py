@@ -1,31 +1,31 @@
-"""The luck of the dice, taken out of what a game gave.
+"""The luck of the dice, subtracted from the results of games.
 
-A game's result is skill and luck. The luck of a roll can be computed, because the law of chance is
-known: with a baseline V that says what each seat can expect of a position, it is
+A result is skill plus luck. The luck of a roll can be computed, because the law of chance is known.
+With a baseline V that estimates what each seat can expect of a position, it is
 
-    V(position after the roll that came) - sum over rolls of p(roll) * V(position after that roll)
+    V(position after the actual roll) - sum over rolls of p(roll) * V(position after that roll)
 
-whose expectation is 0 for any baseline, however bad. So the share of the win minus the luck of all
-rolls of the game has the expectation of the share itself, and the better the baseline, the less
-variance: a control variate, the part for chance of AIVAT (N. Burch, M. Schmid, M. Moravcik,
-D. Morrill, M. Bowling: AIVAT: A new variance reduction technique for agent evaluation in imperfect
-information games, 2018). The colours of the next rugs are left in: they decide little.
+Its expectation is 0 for any baseline. So the share of the win minus the luck of all rolls has the
+expectation of the share itself. A better baseline leaves less variance. This is a control variate,
+the part for chance of AIVAT (N. Burch, M. Schmid, M. Moravcik, D. Morrill, M. Bowling: AIVAT: A new
+variance reduction technique for agent evaluation in imperfect information games, 2018). The luck of
+the rugs' colours stays in the results; it decides little.
 
-A baseline that is too sure of itself makes too much of the luck. So the luck counts with the weight
-that leaves the least variance (`without_luck`), and no baseline does harm.
+A baseline with too extreme values overstates the luck. So the luck counts with the weight that
+leaves the least variance (`without_luck`), and a bad baseline does no harm.
 
-Legend: `D` deals, `B` games, `N` of them that are played on, `P` players, `F` = 4 faces of the die.
+Legend: `D` deals, `B` games, `N` unfinished games, `P` players, `F` = 4 faces of the die.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final, Protocol, runtime_checkable
+from typing import Any, Final, Protocol, TypeGuard, runtime_checkable
 
 import numpy as np
 from numpy.typing import NDArray
 
 from marrakech_env import rules
-from marrakech_env.agent import agent_name, load_agent
+from marrakech_env.agent import agent_name, errors_of, load_agent
 from marrakech_env.batch import Batch
 from marrakech_env.state import STEER, STEER_AT_END, WALK, States
 from marrakech_env.tables import DIE_PROBABILITY
@@ -35,7 +35,7 @@ FloatArray = NDArray[np.float64]
 
 DEFAULT_BASELINE: Final = "expectimax"
 FEWEST_DEALS: Final = 100
-"""By fewer deals the weight of the luck is not judged; it counts in full."""
+"""With fewer deals the luck counts in full; its weight cannot be estimated."""
 TINY: Final = 1e-12
 """A smaller variance of shares or dirhams is rounding."""
 _FACES: Final = np.flatnonzero(DIE_PROBABILITY)
@@ -43,14 +43,14 @@ _FACES: Final = np.flatnonzero(DIE_PROBABILITY)
 
 @runtime_checkable
 class Baseline(Protocol):
-    """Whoever can tell what every seat can expect."""
+    """An agent that estimates what every seat can expect."""
 
     def evaluate(self, states: States) -> tuple[Any, Any]:
-        """Values games for all their seats.
+        """Value games for all their seats.
 
         Args:
-            states: STATE (B,), in any phase, with one number of players; not to be changed. The
-                same state must always get the same values.
+            states: STATE (B,), in any phase, with one number of players; not to be changed. Equal
+                states must get equal values.
 
         Returns:
             Two float arrays (B, P): the expected share of the win and the expected final margin
@@ -60,23 +60,27 @@ class Baseline(Protocol):
 
 
 def load_baseline(spec: Any, num_players: int) -> Baseline:
-    """A baseline: an object with a method `evaluate`, or what `load_agent` takes.
+    """Return a baseline from an object with a method `evaluate`, or from what `load_agent` takes.
 
     Raises:
         ValueError: It cannot be loaded, or has no method `evaluate`.
     """
-    is_one = isinstance(spec, Baseline) and not isinstance(spec, type)
-    agent = spec if is_one else load_agent(spec, num_players)
-    if not isinstance(agent, Baseline):
-        raise ValueError(
-            f"agent {agent_name(agent, spec)!r} cannot be the baseline of luck: it has no method "
-            f"`evaluate`; {DEFAULT_BASELINE} has one"
-        )
-    return agent
+    agent = spec if _is_baseline(spec) else load_agent(spec, num_players)
+    if _is_baseline(agent):
+        return agent
+    raise ValueError(
+        f"agent {agent_name(agent, spec)!r} cannot be the baseline of luck: it has no method "
+        f"`evaluate`; {DEFAULT_BASELINE} has one"
+    )
+
+
+def _is_baseline(found: Any) -> TypeGuard[Baseline]:
+    with errors_of(type(found).__name__):  # a property may raise anything
+        return isinstance(found, Baseline) and not isinstance(found, type)
 
 
 class Luck:
-    """The luck that the seats of some games have had so far.
+    """The luck of the seats of some games so far.
 
     Attributes:
         shares: float64 (B, P), in shares of the win.
@@ -84,21 +88,23 @@ class Luck:
     """
 
     def __init__(self, baseline: Baseline, num_games: int, num_players: int) -> None:
-        """Starts with none."""
+        """Start without luck."""
         self.shares = np.zeros((num_games, num_players))
         self.margins = np.zeros((num_games, num_players))
         self._baseline = baseline
+        self._name = agent_name(baseline, None)
 
     def add(self, batch: Batch, games: IntArray, actions: IntArray) -> None:
-        """Adds the luck of the coming step.
+        """Add the luck of the coming step.
 
         Args:
             batch: The games, before the step.
-            games: int64 (N,), those that will be stepped.
+            games: int64 (N,), the games of the step.
             actions: int64 (N,), their decisions, legal ones.
 
         Raises:
-            ValueError: The baseline gives anything but finite numbers of shape (N, P).
+            ValueError: The baseline returns something else than finite numbers of shape (N, P).
+            Exception: The baseline's own error, with a note that names it.
         """
         phase, flags = batch.states["phase"][games], batch.states["flags"][games]
         walks = (phase == WALK) | ((phase == STEER) & (flags & STEER_AT_END == 0))
@@ -115,27 +121,30 @@ class Luck:
         """The baseline's shares and margins after every roll: (2, F, N, P)."""
         after = np.tile(states, len(_FACES))
         rolls = np.repeat(_FACES, len(states))
-        rules.step(after, np.tile(actions, len(_FACES)), rolls)
+        rules.step(after, np.tile(actions, len(_FACES)), rolls, check=False)
         players = self.shares.shape[1]
-        values = [np.asarray(v, np.float64) for v in self._baseline.evaluate(after)]
+        with errors_of(self._name):
+            shares, margins = self._baseline.evaluate(after)
+            values = np.asarray(shares, np.float64), np.asarray(margins, np.float64)
         for array in values:
             if array.shape != (len(after), players) or not np.isfinite(array).all():
                 raise ValueError(
-                    f"a baseline's `evaluate` must give two arrays of {len(after)} x {players} "
-                    f"finite numbers; one has shape {array.shape}, or numbers that are not finite"
+                    f"baseline {self._name!r}: `evaluate` must give two arrays of {len(after)} x "
+                    f"{players} finite numbers; one has shape {array.shape}, or numbers that are "
+                    "not finite"
                 )
         return np.reshape(values, (2, len(_FACES), len(states), players))
 
 
 def without_luck(results: FloatArray, luck: FloatArray) -> FloatArray:
-    """Results of deals minus their luck, weighted so that they vary least: float64 (D,).
+    """Subtract the luck of deals from their results, weighted for the least variance: float64 (D,).
 
-    The weight for every other deal is fitted to the deals in between: a weight that knows nothing
-    of a deal's own luck leaves the mean as it is.
+    The weight for every other deal is fitted to the deals in between: a weight that does not depend
+    on a deal's own luck leaves the mean as it is.
 
     Args:
-        results: float64 (D,), what the deals gave.
-        luck: float64 (D,), how much of it was luck.
+        results: float64 (D,), the results of the deals.
+        luck: float64 (D,), the part of the results that is luck.
     """
     weights = np.ones(len(luck))
     for start in (0, 1):

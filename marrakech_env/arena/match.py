@@ -16,7 +16,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
-from marrakech_env.agent import Agent
+from marrakech_env.agent import Agent, ask
 from marrakech_env.arena.luck import Baseline, Luck
 from marrakech_env.batch import Batch
 from marrakech_env.spec import RuleSet
@@ -26,7 +26,7 @@ FloatArray = NDArray[np.float64]
 
 
 class IllegalActionError(ValueError):
-    """An agent chose what is no legal action."""
+    """An agent chose an action that is not legal."""
 
 
 @dataclass
@@ -34,10 +34,10 @@ class Entrant:
     """An agent in a tournament, with the clock of its decisions.
 
     Attributes:
-        name: How tables call it, different for all entrants.
+        name: Its name in tables, different for all entrants.
         agent: The agent.
-        decisions: How many decisions it has taken.
-        seconds: How long they took together.
+        decisions: Number of decisions taken.
+        seconds: Time of all decisions together.
     """
 
     name: str
@@ -50,31 +50,33 @@ class Entrant:
         """Milliseconds for one decision, None where there was none."""
         return 1000 * self.seconds / self.decisions if self.decisions else None
 
-    def decide(self, batch: Batch, games: IntArray, rng: np.random.Generator) -> IntArray:
-        """The agent's actions in the listed games, checked and timed: int64 (N,).
+    def decide(
+        self, batch: Batch, games: IntArray, rng: np.random.Generator, where: str
+    ) -> IntArray:
+        """Return the agent's actions in the listed games, checked and timed: int64 (N,).
+
+        Args:
+            batch: The games.
+            games: int64 (N,), the games in which the agent is to move.
+            rng: What the agent draws from.
+            where: What errors call these games.
 
         Raises:
             IllegalActionError: Names the agent, the game, the action and the legal ones.
+            Exception: The agent's own error, see `ask`.
         """
         states = batch.states.take(games)
         started = time.perf_counter()
-        try:
-            actions = self.agent.act(states, rng)
-        except Exception as error:
-            error.add_note(f"raised by the agent {self.name!r}")
-            raise
+        actions = ask(self.agent, self.name, states, rng)
         self.seconds += time.perf_counter() - started
         self.decisions += len(games)
         try:
             return batch.check_actions(actions, games)
         except ValueError as error:
-            raise IllegalActionError(
-                f"agent {self.name!r} (game 0 is deal {batch.first_game} of seed {batch.seed}): "
-                f"{error}"
-            ) from error
+            raise IllegalActionError(f"agent {self.name!r} ({where}): {error}") from error
 
     def warm_up(self, rule_set: RuleSet) -> None:
-        """Takes the first decisions of a game outside the clock, since kernels compile there.
+        """Take the first decisions of a game outside the clock, because kernels compile there.
 
         Raises:
             IllegalActionError: As in `decide`.
@@ -82,19 +84,19 @@ class Entrant:
         batch = Batch(1, rule_set.num_players, rule_set)
         rng = np.random.default_rng(0)
         for _ in range(3):  # every phase, where a turn is to walk, to lay and to steer
-            batch.step(self.decide(batch, np.arange(1), rng))
+            batch.step(self.decide(batch, np.arange(1), rng, _place(0, 0)))
         self.decisions, self.seconds = 0, 0.0
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What some deals of a match gave.
+    """The results of some deals of a match.
 
     Attributes:
         shares: float64 (D, R, P): win share of each slot.
         margins: int64 (D, R, P): final score of each slot minus the best one among the others,
             in dirhams.
-        lucky_shares: float64 (D, R, P): how much of the share was the luck of the dice; None
+        lucky_shares: float64 (D, R, P): the part of the share that was the luck of the dice; None
             without a baseline.
         lucky_margins: float64 (D, R, P): the same of the margin.
     """
@@ -114,28 +116,29 @@ def play_deals(
     on_end: Callable[[int], None] = lambda games: None,
     baseline: Baseline | None = None,
 ) -> Outcome:
-    """Plays some deals of a line-up, side by side.
+    """Play some deals of a line-up, side by side.
 
     Every seat of every rotation has its own random numbers, which depend on the seed, the deals
     and the seat alone: two agents that decide alike play the same games in each other's seats.
 
     Args:
-        line_up: P entrants; one may stand in several slots.
+        line_up: P entrants; one may have several slots.
         rule_set: The rules, for P players.
         seed: Seed of the dice and of the agents.
         first_deal: Number of the first deal.
         num_deals: D, at least 1.
         on_end: Called with the number of games that have just ended.
-        baseline: What luck is measured by, if at all.
+        baseline: What measures luck; None measures none.
 
     Raises:
         IllegalActionError: Names the agent, the game, the action and the legal ones.
-        ValueError: A baseline that gives no numbers.
+        ValueError: The baseline returns no numbers.
     """
     players = len(line_up)
     shares = np.zeros((num_deals, players, players))
     margins = np.zeros((num_deals, players, players), np.int64)
     lucky_shares, lucky_margins = np.zeros((2, num_deals, players, players))
+    place = _place(first_deal, seed)
     for rotation in range(players):
         seat_of_slot = (np.arange(players) - rotation) % players
         rngs = [np.random.default_rng([seed, first_deal, seat]) for seat in range(players)]
@@ -150,7 +153,7 @@ def play_deals(
             for slot, seat in enumerate(seat_of_slot):
                 games = running[movers == seat]
                 if len(games):
-                    actions[games] = line_up[slot].decide(batch, games, rngs[seat])
+                    actions[games] = line_up[slot].decide(batch, games, rngs[seat], place)
             if luck is not None:
                 luck.add(batch, running, actions[running])
             batch.step_games(running, actions[running])
@@ -166,6 +169,10 @@ def play_deals(
     if baseline is None:
         return Outcome(shares, margins)
     return Outcome(shares, margins, lucky_shares, lucky_margins)
+
+
+def _place(first_deal: int, seed: int) -> str:
+    return f"game 0 is deal {first_deal} of seed {seed}"
 
 
 def _margins(scores: IntArray) -> IntArray:

@@ -1,4 +1,4 @@
-"""What a tournament and the leaderboard give.
+"""Results of tournaments and of the leaderboard.
 
 Legend: `D` deals, `P` players.
 """
@@ -19,7 +19,7 @@ from marrakech_env.arena.luck import TINY, without_luck
 
 FloatArray = NDArray[np.float64]
 Tables = Literal["copies", "both", "mixed"]
-"""Who sits at a table, see `Tournament`."""
+"""The kinds of tables; see `Tournament`."""
 
 
 @dataclass(frozen=True)
@@ -29,8 +29,9 @@ class LuckAdjusted:
     Attributes:
         win_share: As that of the pairing. Its interval is Student's and not bounded by 0 and 1.
         margin: As that of the pairing.
-        variance_ratio: The variance of the pairing's `deal_shares` over that of these: so many
-            times fewer deals give the same interval. NaN where these do not vary.
+        variance_ratio: The variance of the pairing's `deal_shares` over that of these
+            `deal_shares`. This many times fewer deals give the same interval. NaN where the
+            adjusted ones do not vary.
         margin_variance_ratio: The same of the margins.
         deal_shares: float64 (D,), the win share of each deal `without_luck`.
         deal_margins: float64 (D,), the margin of each deal `without_luck`.
@@ -51,7 +52,7 @@ class LuckAdjusted:
         lucky_shares: FloatArray,
         lucky_margins: FloatArray,
     ) -> LuckAdjusted:
-        """The figures from those of the deals, all float64 (D,): plain ones and their luck."""
+        """Compute the figures from the results of the deals and their luck, all float64 (D,)."""
         fair_shares = without_luck(shares, lucky_shares)
         fair_margins = without_luck(margins, lucky_margins)
         return cls(
@@ -65,23 +66,23 @@ class LuckAdjusted:
 
 
 def _ratio(plain: float, adjusted: float) -> float:
-    """By how much a variance has shrunk, NaN where nothing but rounding is left of it."""
+    """The factor by which a variance has shrunk; NaN where only rounding is left of it."""
     return float(plain / adjusted) if adjusted > TINY else math.nan
 
 
 @dataclass(frozen=True)
 class Pairing:
-    """How one agent did against one kind of table.
+    """The results of one agent against one kind of table.
 
     Attributes:
         agent: Name of the agent.
-        opponent: Name of the agent in all other seats; `mixed` where they differ.
+        opponent: Name of the agent in all other seats; `mixed` where those differ.
         deals: Deals played.
         games: Games played.
         win_share: Mean share of the wins, 0..1; a win shared by k counts 1/k.
         margin: Mean of the agent's final score minus the best other one, in dirhams.
-        deal_shares: float64 (D,), the win share of each deal; to compare two agents against one
-            opponent with the luck of the deals taken out, subtract them.
+        deal_shares: float64 (D,), the win share of each deal. Subtract those of two agents against
+            one opponent to compare them without the luck of the deals.
         deal_margins: float64 (D,), the margin of each deal.
         luck_adjusted: The same without the luck of the dice; None without a baseline.
     """
@@ -118,15 +119,15 @@ class AgentSummary:
 
 @dataclass(frozen=True)
 class Result:
-    """What a tournament gave.
+    """The results of a tournament.
 
     Attributes:
         num_players: P.
         rules: The RULES text.
         seed: The seed of dice and agents.
-        tables: Who sat at a table.
-        baseline: What luck was measured by, if it was.
-        complete: False where it was stopped early.
+        tables: The kind of tables.
+        baseline: What measured luck; None where nothing did.
+        complete: False where the tournament was stopped early.
         pairings: Every pairing of which deals are known.
         agents: Every agent.
     """
@@ -145,6 +146,18 @@ class Result:
         """The win share of an agent that is as good as its opponents: 1/P."""
         return 1 / self.num_players
 
+    @property
+    def title(self) -> str:
+        """Players, rules and seed in a line."""
+        stopped = "" if self.complete else ", stopped early"
+        return f"{self.num_players} players, rules {self.rules}, seed {self.seed}{stopped}"
+
+    def verdict(self, share: Estimate) -> Literal["better", "worse", "open"]:
+        """Return whether the interval of a win share lies above or below even play."""
+        if share.low > self.even:
+            return "better"
+        return "worse" if share.high < self.even else "open"
+
 
 @dataclass(frozen=True)
 class Row:
@@ -155,9 +168,9 @@ class Row:
         rating: In points; None while one of the line-ups has not played.
         win_share: Mean over the opponents it has met; None before the first.
         luck_adjusted: The same without the luck of the dice.
-        endgames: How it plays late positions, by turns left.
+        endgames: Its results in late positions, by turns left.
         ms_per_decision: Milliseconds, None before the first decision.
-        num_parameters: Its weights, None where it does not tell.
+        num_parameters: Number of its weights, None where the agent has no such attribute.
     """
 
     name: str
@@ -176,9 +189,9 @@ class Standings:
     Attributes:
         num_players: P.
         rows: The agents, best first.
-        opponents: Names of those they were rated against: the rows, or the entries of the ladder.
+        opponents: Names of the opponents: those of the rows, or the entries of the ladder.
         pairings: Every pairing of which deals are known; with two players each pair once.
-        left_out: Why agents are not among the rows, by name.
+        left_out: Reasons of the agents that are not among the rows, by name.
     """
 
     num_players: int
@@ -191,9 +204,9 @@ class Standings:
 def share_matrix(
     pairings: Sequence[Pairing], num_players: int, adjusted: bool = False
 ) -> dict[tuple[str, str], Estimate]:
-    """The win share of each agent against each other one, by the names of both.
+    """Return the win share of each agent against each other one, by the names of both.
 
-    With two players what one has not won is the other's.
+    With two players a pairing gives both: the shares of the two agents add up to 1.
 
     Args:
         pairings: The pairings.

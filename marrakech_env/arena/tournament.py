@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import itertools
 import math
+import reprlib
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final
 
@@ -116,7 +117,9 @@ class Tournament:
         self.tables = tables
         number = whole_number(deals)
         if number is None or not 1 <= number <= MOST_DEALS:
-            raise ValueError(f"deals must be a whole number of 1 to {MOST_DEALS:,}, not {deals!r}")
+            raise ValueError(
+                f"deals must be a whole number of 1 to {MOST_DEALS:,}, not {reprlib.repr(deals)}"
+            )
         self.deals = number
         self._num_agents = len(agents)
         self._field_ratings = field_ratings

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import operator
 import re
 from typing import Final
 
@@ -16,7 +15,7 @@ from marrakech_env.actions import (
     squares_of,
 )
 from marrakech_env.notation.position import turn_text
-from marrakech_env.spec import BOARD_SIZE
+from marrakech_env.spec import BOARD_SIZE, whole_number
 from marrakech_env.state import OVER, Record, State, one_state
 
 _LETTERS: Final = "LSR"  # of the steering actions 0, 1, 2
@@ -71,12 +70,11 @@ def format_move(state: State, action: int, outcome: int) -> str:
     """
     state = one_state(state)
     name = action_name(action)  # refuses what is no action at all
-    try:
-        outcome = operator.index(outcome)
-    except TypeError:
-        raise ValueError(f"outcome {outcome!r} is not a whole number") from None
-    _check_move(state, name, int(action), outcome)
-    return _move_text(state, int(action), outcome)
+    number = whole_number(outcome)
+    if number is None:
+        raise ValueError(f"outcome {outcome!r} is not a whole number")
+    _check_move(state, name, int(action), number)
+    return _move_text(state, int(action), number)
 
 
 def legal_moves(state: State) -> list[str]:

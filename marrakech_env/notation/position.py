@@ -8,16 +8,16 @@ from typing import Any, Final, NoReturn
 
 import numpy as np
 
-from marrakech_env import rules
+from marrakech_env import game, rules
 from marrakech_env.actions import square_name
 from marrakech_env.spec import (
     BOARD_SIZE,
     DEFAULT_RUGS,
     EAST,
     FACINGS,
-    MAX_PLAYERS,
     MAX_RUGS,
     NUM_CELLS,
+    NUM_COLOURS,
     SOUTH,
     RuleSet,
 )
@@ -33,7 +33,6 @@ from marrakech_env.state import (
     State,
     States,
     one_state,
-    owned_colours,
     rule_set_of,
     write_rules,
 )
@@ -91,10 +90,10 @@ def parse_position(text: str) -> States:
     states["next_colour"] = -1
     write_rules(states, rule_set)
     state = states[0]
-    _read_board(state, board)
+    _read_board(state, board, rule_set)
     _read_assam(state, assam)
     _read_players(state, entries, rule_set)
-    _read_turn(states, turn)
+    _read_turn(state, turn)
     return states
 
 
@@ -133,14 +132,14 @@ def format_position(state: State) -> str:
     Raises:
         ValueError: Not one state.
     """
-    state = one_state(state)
+    state, rule_set = one_state(state), rule_set_of(state)
     return " ".join(
         (
             _board_text(state),
             square_name(int(state["assam"])) + FACINGS[state["facing"]],
             turn_text(state),
-            ",".join(_player_text(state, seat) for seat in range(state["num_players"])),
-            str(rule_set_of(state)),
+            ",".join(_player_text(state, seat, rule_set) for seat in range(rule_set.num_players)),
+            str(rule_set),
         )
     )
 
@@ -156,16 +155,15 @@ def _refuse(field: str, found: str, allowed: str) -> NoReturn:
     raise ValueError(f"{field}: found {found!r}; allowed: {allowed}")
 
 
-def _read_board(state: Record, text: str) -> None:
-    """Writes colours and links; needs the rules."""
+def _read_board(state: Record, text: str, rule_set: RuleSet) -> None:
+    """Writes colours and links."""
     rows = text.split("/")
     if len(rows) != BOARD_SIZE or any(len(row) != 2 * BOARD_SIZE for row in rows):
         _refuse("BOARD", text, "seven rows of seven squares, two characters each, joined by '/'")
     squares = [row[i : i + 2] for row in rows for i in range(0, 2 * BOARD_SIZE, 2)]
-    two_colours = len(owned_colours(state, 0)) == 2
-    num_colours = MAX_PLAYERS if two_colours else int(state["num_players"])
+    num_colours = NUM_COLOURS if rule_set.two_colours else rule_set.num_players
     colours = "0123"[:num_colours]
-    boards, east, south = [0] * MAX_PLAYERS, 0, 0
+    boards, east, south = [0] * NUM_COLOURS, 0, 0
     for cell, square in enumerate(squares):
         if square == _EMPTY:
             continue
@@ -214,10 +212,10 @@ def _read_assam(state: Record, text: str) -> None:
 
 
 def _read_players(state: Record, entries: list[str], rule_set: RuleSet) -> None:
-    """Writes money, rugs and elimination of every seat; needs the rules."""
+    """Writes money, rugs and elimination of every seat."""
     form = "money:rugs+rugs:next" if rule_set.two_colours else "money:rugs"
     for seat, entry in enumerate(entries):
-        owned = owned_colours(state, seat)
+        owned = rule_set.owned_colours(seat)
         if len(owned) == 1:
             state["next_colour"][seat] = owned[0]
         if match := _ELIMINATED.fullmatch(entry):
@@ -248,11 +246,10 @@ def _read_players(state: Record, entries: list[str], rule_set: RuleSet) -> None:
         _refuse("PLAYERS", ",".join(entries), "at least one player who is not eliminated")
 
 
-def _read_turn(states: States, text: str) -> None:
+def _read_turn(state: Record, text: str) -> None:
     """Writes player and phase; needs everything else."""
-    state = states[0]
     if text == _OVER:
-        if not rules.is_over(states)[0]:
+        if not game.is_over(state):
             _refuse("TURN", text, "a player and a phase, because the game is not over")
         state["phase"] = OVER
         return
@@ -283,10 +280,10 @@ def _board_text(state: Record) -> str:
     return "/".join("".join(squares[row : row + BOARD_SIZE]) for row in rows)
 
 
-def _player_text(state: Record, seat: int) -> str:
+def _player_text(state: Record, seat: int, rule_set: RuleSet) -> str:
     if state["eliminated"][seat]:
         return f"x{state['eliminated'][seat]}:0"
-    owned = owned_colours(state, seat)
+    owned = rule_set.owned_colours(seat)
     text = f"{state['money'][seat]}:" + "+".join(str(state["rugs"][colour]) for colour in owned)
     if len(owned) == 1:
         return text

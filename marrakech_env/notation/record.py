@@ -166,7 +166,7 @@ class _Reader:
 
 def _after(states: States, action: int, outcome: int) -> States:
     states = states.copy()
-    rules.step(states, np.array([action]), np.array([outcome]))
+    rules.step(states, [action], [outcome], check=False)
     return states
 
 

@@ -18,6 +18,7 @@ from marrakech_env.spec import MAX_PLAYERS, NUM_CELLS
 from marrakech_env.state import MAX_MONEY
 
 MIN_PLAYERS: Final = 2
+_COUNTS: Final = range(MIN_PLAYERS, MAX_PLAYERS + 1)
 
 MAX_MONEY_OF_ALL: Final = MAX_PLAYERS * MAX_MONEY
 """Most dirhams that one player can come to hold: those of all four of a position text."""
@@ -90,11 +91,15 @@ class Schema:
         self, num_players: int, planes: bool = False
     ) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
         """Least and greatest value of each plane or number, divided: two float32 (N,)."""
+        bounds = np.array([(entry.low, entry.high) for entry in self.entries], np.float32)
         sizes = np.diff(self.offsets(num_players, planes))
-        factors = [entry.factor for entry in self.entries]
-        low = np.array([entry.low for entry in self.entries], np.float32) * factors
-        high = np.array([entry.high for entry in self.entries], np.float32) * factors
-        return np.repeat(low, sizes), np.repeat(high, sizes)
+        low, high = np.repeat(bounds.T, sizes, axis=1) * self.factors(num_players, planes)
+        return low, high
+
+    def factors(self, num_players: int, planes: bool = False) -> NDArray[np.float32]:
+        """What the encoder multiplies each plane or number with: float32 (N,)."""
+        sizes = np.diff(self.offsets(num_players, planes))
+        return np.repeat([entry.factor for entry in self.entries], sizes)
 
 
 def offset_table(schema: Schema, planes: bool = False) -> NDArray[np.void]:
@@ -102,11 +107,11 @@ def offset_table(schema: Schema, planes: bool = False) -> NDArray[np.void]:
 
     Returns:
         Records (5,) with a field for each entry and `total`; kernels read `table[P].name`.
-        They are unsigned, because of signed indices Numba asks whether they count from the end.
+        They are unsigned, because Numba checks a signed index for counting from the end.
     """
     names = [entry.name for entry in schema.entries]
     table = np.zeros(MAX_PLAYERS + 1, [(name, np.uint16) for name in (*names, "total")])
-    for num_players in range(MIN_PLAYERS, MAX_PLAYERS + 1):
+    for num_players in _COUNTS:
         table[num_players] = tuple(schema.offsets(num_players, planes).tolist())
     table.setflags(write=False)
     return table
@@ -114,12 +119,9 @@ def offset_table(schema: Schema, planes: bool = False) -> NDArray[np.void]:
 
 def factor_table(schema: Schema) -> NDArray[np.float32]:
     """What kernels multiply each number with: float32 (5, N), by number of players."""
-    rows = [
-        [entry.factor for entry in schema.entries for _ in range(entry.size(num_players))]
-        for num_players in range(MIN_PLAYERS, MAX_PLAYERS + 1)
-    ]
+    rows = [schema.factors(num_players) for num_players in _COUNTS]
     table = np.zeros((MAX_PLAYERS + 1, max(map(len, rows))), np.float32)
-    for num_players, row in enumerate(rows, MIN_PLAYERS):
+    for num_players, row in zip(_COUNTS, rows, strict=True):
         table[num_players, : len(row)] = row
     table.setflags(write=False)
     return table
@@ -131,17 +133,16 @@ def markdown_table(schema: Schema, planes: bool = False) -> str:
     Columns: the entry, its places with 2, 3 and 4 players, its meaning, and its least and greatest
     value as they are written.
     """
-    counts = range(MIN_PLAYERS, MAX_PLAYERS + 1)
-    head = ["entry", *(f"P = {count}" for count in counts), "meaning", "values"]
+    head = ["entry", *(f"P = {count}" for count in _COUNTS), "meaning", "values"]
     rows = [head, ["---"] * len(head)]
     for entry in schema.entries:
-        parts = [schema.part(entry.name, count, planes) for count in counts]
+        parts = [schema.part(entry.name, count, planes) for count in _COUNTS]
         places = [_range_text(part.start, part.stop - 1) for part in parts]
         values = f"{entry.low:g}..{entry.high:g}"
         if entry.divisor != 1:
             values += f", /{entry.divisor:g}"
         rows.append([f"`{entry.name}`", *places, entry.meaning, values])
-    totals = [f"**{schema.offsets(count, planes)[-1]}**" for count in counts]
+    totals = [f"**{schema.offsets(count, planes)[-1]}**" for count in _COUNTS]
     rows.append(["all", *totals, "", ""])
     return "\n".join("| " + " | ".join(row) + " |" for row in rows)
 

@@ -1,6 +1,6 @@
-"""How an observer sees a game: the board as Assam sees it, seats and colours from himself on.
+"""Whom an observer sees where: seats and colours, counted from the observer on.
 
-`observation` says the perspective in words.
+The docstring of `observation` describes the perspective.
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ def seat_after(state: Record, observer: Int, k: Int) -> Int:
 
 @kernel
 def num_slots(state: Record) -> Int:
-    """How many colour slots an observer has: two a seat with 2 players, else one."""
+    """Number of colour slots: two a seat with 2 players, else one."""
     return 4 if state.num_players == 2 else np.int64(state.num_players)
 
 

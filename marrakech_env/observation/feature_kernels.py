@@ -1,111 +1,108 @@
-"""The kernels that write `features`, whose schema and legend stand in the module `features`.
+"""The kernels that write `features`; the module `features` holds their schema and legend.
 
-Each `_write_...` writes some entries into one row of the array, before the division that the schema
-asks for; the row was 0 before. `to` is a record of offsets with a field for each entry.
+Each `_write_...` writes some entries into one row of zeros, before the division that the schema
+asks for. `to` is a record of offsets with a field for each entry.
 """
 
 from __future__ import annotations
 
-from typing import Any, Final, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
 from marrakech_env import game
-from marrakech_env.bills import bill_of, bill_of_walk, due_of, find_bills, total_and_cheapest
-from marrakech_env.bitboards import board_of_others, find_swings, largest_swing, lowest_cell
 from marrakech_env.compile import kernel
-from marrakech_env.features import FEATURES, LOW_MONEY, LOW_TURNS, MAX_LATE_MARGIN, WINDOW
-from marrakech_env.regions import (
+from marrakech_env.kernels.bitboards import (
+    board_of_others,
+    find_swings,
+    largest_swing,
+    lowest_cell,
+)
+from marrakech_env.observation.coming_walks import (
     CHANCES,
     ENDS,
-    EVEN,
-    NOWHERE,
-    NUM_CENTRED,
-    NUM_STEERINGS,
     NUM_WALKS,
+    WHOLE,
+    Real,
+    amount,
+    amount_of_two,
+    find_tolls,
+    find_walkers,
+    incomes_of_walk,
+    owed,
+    turned,
+)
+from marrakech_env.observation.expected_tolls import (
+    NOWHERE,
     OWN,
     SPOT,
     THIRD,
     WALKERS,
-    WAYS,
-    WHOLE,
     WORK,
-    amount,
-    amount_of_two,
+    even_amounts,
     find_near,
-    find_regions,
-    find_walkers,
-    heading_after,
+    find_sizes,
+    income,
+    incomes_after,
     try_placement,
-    ways,
 )
-from marrakech_env.schema import factor_table, offset_table
+from marrakech_env.observation.features import (
+    FEATURES,
+    LOW_MONEY,
+    LOW_TURNS,
+    MAX_LATE_MARGIN,
+    WINDOW,
+)
+from marrakech_env.observation.perspective import colour_of_slot, num_slots, seat_after
+from marrakech_env.observation.schema import factor_table, offset_table
 from marrakech_env.spec import BOARD_SIZE, NUM_CELLS
 from marrakech_env.state import COVER_OWN, LAY, OVER, STEER, WALK, Int, Record, States
 from marrakech_env.tables import (
-    DX,
-    DY,
+    DIE_COUNTS,
+    EDGES,
     NEAR,
     NUM_HEADINGS,
     NUM_PLACEMENTS,
-    on_board,
+    NUM_STEERINGS,
 )
 from marrakech_env.tables import WALK as WALK_TABLE
-from marrakech_env.views import colour_of_slot, num_slots, seat_after
 
 IntArray = NDArray[np.int64]
 Row = NDArray[np.float32]
 Offsets: TypeAlias = Any
-Real: TypeAlias = Any
-
-
-def fill_features(states: States, games: IntArray, players: IntArray, out: Row) -> None:
-    """Writes the features of some games into their rows; see `observation.Form.fill`."""
-    _fill(states, games, players, out, np.zeros(1, WORK))
 
 
 # -------------------------------------------------------------------------------------- tables
 
 
-def _cells_around(heading: int, steps: list[tuple[int, int]]) -> list[int]:
-    """The cells so many steps to the right of and behind Assam, NOWHERE beyond the board."""
-    y, x = divmod(heading // 4, BOARD_SIZE)
-    right, behind = (heading + 1) % 4, (heading + 2) % 4
-    squares = [
-        (x + column * DX[right] + row * DX[behind], y + column * DY[right] + row * DY[behind])
-        for row, column in steps
-    ]
-    return [BOARD_SIZE * sy + sx if on_board(sx, sy) else NOWHERE for sx, sy in squares]
+def _build_window() -> NDArray[np.uint64]:
+    """Build `window[heading, square]`: the cells around Assam as he sees them."""
+    margin = WINDOW // 2
+    cells = np.arange(NUM_CELLS).reshape(BOARD_SIZE, BOARD_SIZE)
+    padded = np.pad(cells, margin, constant_values=NOWHERE)
+    around = np.lib.stride_tricks.sliding_window_view(padded, (WINDOW, WINDOW))
+    seen = [np.rot90(around, facing, axes=(2, 3)) for facing in range(4)]
+    return np.stack(seen, axis=2).reshape(NUM_HEADINGS, -1).astype(np.uint64)
 
 
-_REACH = range(-(WINDOW // 2), WINDOW // 2 + 1)
-_SQUARE: Final = [(row, column) for row in _REACH for column in _REACH]
-_WINDOW = np.array([_cells_around(h, _SQUARE) for h in range(NUM_HEADINGS)], np.uint64)
-"""uint64 (196, 25): the cells of the window, row by row as Assam sees it."""
+_WINDOW = _build_window()
+"""uint64 (196, 25): the cells of the window, row by row, NOWHERE beyond the board."""
 _OUTSIDE = (_WINDOW == NOWHERE).astype(np.float32)
 
 _OFFSETS, _FACTORS = offset_table(FEATURES), factor_table(FEATURES)
-_FACES = len(WAYS)
+_FACES = len(DIE_COUNTS)
 _SIXTHS, _EIGHTEENTHS = np.float32(WHOLE[0]), np.float32(WHOLE[NUM_STEERINGS])
 _NONE, _ONE, _ROW = np.uint64(0), np.uint64(1), np.uint64(BOARD_SIZE)
-_EDGE = np.uint64(
-    sum(1 << c for c in range(NUM_CELLS) if {0, BOARD_SIZE - 1} & set(divmod(c, BOARD_SIZE)))
-)
 
 
 # ------------------------------------------------------------------------------------- kernels
 
 
 @kernel
-def _fill(
-    states: States,
-    games: IntArray,
-    players: IntArray,
-    out: NDArray[np.float32],
-    works: NDArray[np.void],
-) -> None:
-    work = works[0]
+def fill_features(states: States, games: IntArray, players: IntArray, out: Row) -> None:
+    """Kernel: write the features of some games into their rows; see `Form.fill`."""
+    work = np.zeros(1, WORK)[0]
     for j in range(len(games)):
         state = states[games[j]]
         observer = players[games[j]] if players[games[j]] >= 0 else np.int64(state.player)
@@ -113,20 +110,22 @@ def _fill(
         row = out[games[j] * to.total : (games[j] + 1) * to.total]
         heading = 4 * np.int64(state.assam) + state.facing
         chances = CHANCES[0 if state.phase == WALK else 1, heading]
-        for k in range(to.total):
+        last = to.lay_legal  # from here on, the row stays 0 up to the window
+        for k in range(to.window_colours):
             row[k] = 0
         find_walkers(state, observer, work)
-        find_regions(state, observer, work, chances)
+        find_sizes(state, observer, work, chances)
         _write_facts(state, observer, work, row, to)
-        _write_window(state, observer, heading, work, row, to)
         if state.phase != OVER:
-            _write_ahead(state, observer, work, row, to)
+            _write_ahead(state, observer, heading, work, row, to)
         if observer == state.player and state.phase == STEER:
-            _write_steerings(state, observer, work, row, to)
+            _write_steerings(state, observer, heading, work, row, to)
         if observer == state.player and state.phase == LAY:
             _write_placements(state, observer, heading, work, chances, row, to)
-        for k in range(to.total):
+            last = to.window_colours
+        for k in range(last):
             row[k] *= factors[k]
+        _write_window(state, observer, heading, work, factors[to.window_size], row, to)
 
 
 @kernel
@@ -170,12 +169,12 @@ def _write_facts(state: Record, observer: Int, work: Record, row: Row, to: Offse
 
 @kernel
 def _write_window(
-    state: Record, observer: Int, heading: Int, work: Record, row: Row, to: Offsets
+    state: Record, observer: Int, heading: Int, work: Record, factor: Real, row: Row, to: Offsets
 ) -> None:
-    """The board around Assam: `window_...`."""
-    # All indices are unsigned, because of signed ones Numba asks whether they count from the end,
-    # and the squares are counted by the table, because the compiler makes vectors of loops whose
-    # length it does not know, but unrolls short others. It took more than twice as long before.
+    """The board around Assam, divided: `window_...`."""
+    # All indices are unsigned, because Numba checks a signed one for counting from the end. The
+    # squares are counted by the table, because the compiler unrolls short loops of a known length
+    # instead of making vectors of them. Both together save half of the time.
     squares, seen_from = np.uint64(to.window_size - to.window_outside), np.uint64(heading)
     start = np.uint64(to.window_colours)
     for slot in range(num_slots(state)):
@@ -188,43 +187,40 @@ def _write_window(
         row[start + k] = _OUTSIDE[seen_from, k]
     start += squares
     for k in range(squares):
-        row[start + k] = work.size[_WINDOW[seen_from, k]]
+        row[start + k] = work.size[_WINDOW[seen_from, k]] * factor
 
 
 @kernel
-def _write_ahead(state: Record, observer: Int, work: Record, row: Row, to: Offsets) -> None:
+def _write_ahead(
+    state: Record, observer: Int, heading: Int, work: Record, row: Row, to: Offsets
+) -> None:
     """What the coming walks meet on the board as it lies: `income` to `ruin`."""
     before = work.before
     for walk in range(NUM_WALKS):
-        k = NUM_STEERINGS + walk
-        if work.walkers[walk] == observer:
-            row[to.income + walk] = -amount_of_two(before, WALKERS, THIRD, k)
-        elif work.walkers[walk] >= 0:
-            row[to.income + walk] = amount(before, OWN, k)
-    row[to.even_gain] = np.float32(work.other_walks) * amount(before, OWN, EVEN)
-    even_due = amount_of_two(before, WALKERS, THIRD, EVEN)
-    row[to.even_cost] = np.float32(work.own_walks) * even_due
+        row[to.income + walk] = income(before, work, observer, walk, NUM_STEERINGS + walk)
+    row[to.even_gain], row[to.even_cost] = even_amounts(before, work)
     walker = work.walkers[0]
     money: Int = np.int64(state.money[walker]) if walker >= 0 else 0
-    find_bills(state, observer, walker, work)
+    find_tolls(state, observer, walker, work)
     for steering in range(NUM_STEERINGS):
         if state.phase == WALK and steering != 1:
             continue
         row[to.ahead_own + steering] = amount(before, OWN, steering)
         row[to.ahead_others + steering] = amount_of_two(before, WALKERS, THIRD, steering)
-        heading, ruin = heading_after(state, steering), np.uint32(0)
+        start, ruin = turned(heading, steering), np.uint32(0)
         for face in range(_FACES):
-            cell = ENDS[heading, face]
+            cell = ENDS[start, face]
             row[to.ahead + _FACES * steering + face] = work.size[cell]
-            ruin += WAYS[face] * np.uint32(due_of(work.bills[cell]) > money)
+            ruin += DIE_COUNTS[face] * np.uint32(owed(work.tolls[cell]) > money)
         row[to.ruin + steering] = np.float32(ruin) / _SIXTHS
 
 
 @kernel
-def _write_steerings(state: Record, observer: Int, work: Record, row: Row, to: Offsets) -> None:
+def _write_steerings(
+    state: Record, observer: Int, heading: Int, work: Record, row: Row, to: Offsets
+) -> None:
     """What follows from each steering: `steer_...`."""
-    walker, before = work.walkers[0], work.before
-    find_bills(state, observer, work.walkers[1], work)
+    find_tolls(state, observer, work.walkers[1], work)
     own, others = game.board_of(state, observer), board_of_others(state, observer)
     # Where the rules let a player cover both halves of an own rug, its link is no obstacle.
     spare = own if state.flags & COVER_OWN else np.uint64(0)
@@ -232,20 +228,14 @@ def _write_steerings(state: Record, observer: Int, work: Record, row: Row, to: O
     find_swings(own, others, east, south, work.swings)
     find_near(work)
     for steering in range(NUM_STEERINGS):
-        row[to.steer_income + steering] = amount(before, OWN, steering)
-        if walker == observer:
-            row[to.steer_income + steering] = -amount_of_two(before, WALKERS, THIRD, steering)
-        start = heading_after(state, steering)
+        row[to.steer_income + steering] = income(work.before, work, observer, 0, steering)
+        start = turned(heading, steering)
         follows, follows_best, shift = np.int32(0), np.int32(0), np.int64(0)
         near_own, near_others, near_squares = np.int32(0), np.int32(0), np.int64(0)
         for face in range(_FACES):
-            heading = np.int64(WALK_TABLE[face + 1, start])
-            cell, ways_here = heading >> 2, np.int32(WAYS[face])
-            total, cheapest = total_and_cheapest(
-                bill_of_walk(work, (heading & ~3) | ((heading + 3) & 3)),
-                bill_of_walk(work, heading),
-                bill_of_walk(work, (heading & ~3) | ((heading + 1) & 3)),
-            )
+            end = np.int64(WALK_TABLE[face + 1, start])
+            cell, ways_here = end >> 2, np.int32(DIE_COUNTS[face])
+            total, cheapest = incomes_of_walk(work, end)
             follows += ways_here * total
             follows_best += ways_here * cheapest
             near_own += ways_here * np.int32(work.most[SPOT[cell]])
@@ -278,12 +268,9 @@ def _write_placements(
     legal = np.uint64(game.legal_placements(state))
     count = np.float32(game.popcount(legal))
     own, others = game.board_of(state, observer), board_of_others(state, observer)
-    after = work.after
     for k in range(1, state.num_players):
         seat = seat_after(state, observer, k)
         work.boards[k] = _NONE if state.eliminated[seat] else game.board_of(state, seat)
-    for entry in range(NUM_CENTRED):
-        work.totals[entry] = 0
     while legal:
         placement = lowest_cell(legal)
         legal &= legal - _ONE
@@ -295,7 +282,7 @@ def _write_placements(
         row[to.lay_breaks_own + placement] = game.popcount(east & own) + game.popcount(south & own)
         broken = game.popcount(east & others) + game.popcount(south & others)
         row[to.lay_breaks_others + placement] = broken
-        row[to.lay_edge + placement] = game.popcount(rug & _EDGE)
+        row[to.lay_edge + placement] = game.popcount(rug & EDGES)
         row[to.lay_own + placement] = game.popcount(rug & own)
         for k in range(1, state.num_players):
             covered = game.popcount(rug & work.boards[k])
@@ -303,37 +290,21 @@ def _write_placements(
         row[to.lay_region + placement] = squares
 
         if work.walkers[0] >= 0:
-            is_own_walk = work.walkers[0] == observer
-            total, cheapest = total_and_cheapest(
-                _bill_after(after, is_own_walk, 0),
-                _bill_after(after, is_own_walk, 1),
-                _bill_after(after, is_own_walk, 2),
-            )
+            total, cheapest = incomes_after(work, observer)
             row[to.lay_next + placement] = np.float32(total) / _EIGHTEENTHS
             row[to.lay_next_best + placement] = np.float32(cheapest) / _SIXTHS
-        even_gain = amount(after, OWN, EVEN)
-        even_due = amount_of_two(after, WALKERS, THIRD, EVEN)
-        row[to.lay_even_gain + placement] = np.float32(work.other_walks) * even_gain
-        row[to.lay_even_cost + placement] = np.float32(work.own_walks) * even_due
+        gain, cost = even_amounts(work.after, work)
+        row[to.lay_even_gain + placement], row[to.lay_even_cost + placement] = gain, cost
         for walk in range(1, NUM_WALKS):
-            k = NUM_STEERINGS + walk
+            brought = income(work.after, work, observer, walk, NUM_STEERINGS + walk)
             if work.walkers[walk] == observer:
-                row[to.lay_cost + placement] += amount_of_two(after, WALKERS, THIRD, k)
-            elif work.walkers[walk] >= 0:
-                row[to.lay_gain + placement] += amount(after, OWN, k)
-        for entry in range(NUM_CENTRED):
-            work.totals[entry] += row[to.lay_region + NUM_PLACEMENTS * entry + placement]
-    for entry in range(NUM_CENTRED):
-        mean, first = work.totals[entry] / count, to.lay_region + NUM_PLACEMENTS * entry
+                row[to.lay_cost + placement] -= brought
+            else:
+                row[to.lay_gain + placement] += brought
+    for first in range(to.lay_region, to.window_colours, NUM_PLACEMENTS):
+        mean = np.float32(0)
+        for placement in range(NUM_PLACEMENTS):
+            mean += row[first + placement]
+        mean /= count
         for placement in range(NUM_PLACEMENTS):
             row[first + placement] -= row[to.lay_legal + placement] * mean
-
-
-@kernel
-def _bill_after(after: NDArray[np.uint64], is_own_walk: bool, steering: Int) -> Int:
-    """The bill of the next walk, so steered, once a rug was laid."""
-    to_own, to_third = ways(after, OWN, steering), ways(after, THIRD, steering)
-    if is_own_walk:
-        due = to_third + ways(after, WALKERS, steering)
-        return bill_of(due, -due)
-    return bill_of(to_third + to_own, to_own)

@@ -1,15 +1,10 @@
-"""Squares as bits: single ones, those beside them, all rugs that could be laid, and all regions.
+"""Squares as bits: single ones, those beside them, and all rugs that could be laid.
 
-Kernels for the observation and the agents. Four regions that grow side by side take hardly longer
-than one, and the processor has to foretell a fourth as often when they are done.
-
-Legend: *boards* are four bitboards, one a colour; *swing* of a rug: what its halves cover, 2 for a
-square of others, 1 for one of nobody, 0 for an own one.
+Legend: *swing* of a rug: what its halves cover, 2 for a square of others, 1 for one of nobody, 0
+for an own one.
 """
 
 from __future__ import annotations
-
-from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,8 +14,6 @@ from marrakech_env.compile import kernel
 from marrakech_env.spec import BOARD_SIZE
 from marrakech_env.state import Bits, Int, Record
 from marrakech_env.tables import RUGS_AROUND
-
-Boards: TypeAlias = tuple[Bits, Bits, Bits, Bits]
 
 _ZERO, _ONE, _ROW = np.uint64(0), np.uint64(1), np.uint64(BOARD_SIZE)
 
@@ -100,59 +93,3 @@ def largest_swing(cell: Int, swings: NDArray[np.uint64]) -> Int:
     for least in range(4):
         most += (swings[least, 0] & east | swings[least, 1] & south) != 0
     return most
-
-
-@kernel
-def boards_in_play(state: Record) -> Boards:
-    """The visible squares of each colour whose owner is still in the game."""
-    return (
-        _board_in_play(state, 0),
-        _board_in_play(state, 1),
-        _board_in_play(state, 2),
-        _board_in_play(state, 3),
-    )
-
-
-@kernel
-def _board_in_play(state: Record, colour: Int) -> Bits:
-    return _ZERO if state.eliminated[game.owner(state, colour)] else state.colour_boards[colour]
-
-
-@kernel
-def joined_squares(boards: Boards) -> tuple[Bits, Bits]:
-    """The squares of the same colour as the one to the east, and as the one to the south."""
-    first, second, third, fourth = boards
-    east = first & first >> _ONE | second & second >> _ONE
-    east |= third & third >> _ONE | fourth & fourth >> _ONE
-    south = first & first >> _ROW | second & second >> _ROW
-    south |= third & third >> _ROW | fourth & fourth >> _ROW
-    return east & game.NOT_EAST_EDGE, south
-
-
-@kernel
-def lowest_regions(boards: Boards, left: Bits, east: Bits, south: Bits) -> Bits:
-    """Of each colour the region with the lowest of its squares that are left, all in one bitboard.
-
-    Args:
-        boards: The squares of each colour.
-        left: The squares that are left: whole regions.
-        east: As `joined_squares` tells.
-        south: Likewise.
-    """
-    first, second, third, fourth = boards
-    grown = lowest_square(first & left) | lowest_square(second & left)
-    grown |= lowest_square(third & left) | lowest_square(fourth & left)
-    reached = _ZERO
-    while grown != reached:
-        reached = grown
-        grown |= (reached & east) << _ONE | reached >> _ONE & east
-        grown |= (reached & south) << _ROW | reached >> _ROW & south
-    return reached
-
-
-@kernel
-def colour_at(boards: Boards, cell: Int) -> Bits:
-    """The colour of a cell that shows one."""
-    _, second, third, fourth = boards
-    upper = (third | fourth) >> np.uint64(cell) & _ONE
-    return ((second | fourth) >> np.uint64(cell) & _ONE) | upper << _ONE

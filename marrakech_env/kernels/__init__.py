@@ -1,0 +1,1 @@
+"""Compiled kernels on bits and regions, for the rules, the observations and the agents."""
