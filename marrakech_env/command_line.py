@@ -130,29 +130,21 @@ class _SafeStream:
         return getattr(self._stream, name)
 
     def write(self, text: str) -> int:
-        if self.error is None:
-            try:
-                self._stream.write(printable(text, self._stream))
-            except OSError as error:
-                self._fail(error)
+        self._try(self._stream.write, printable(text, self._stream))
         return len(text)
 
-    def writelines(self, lines: Any) -> None:
-        self.write("".join(lines))
-
     def flush(self) -> None:
+        self._try(self._stream.flush)
+
+    def _try(self, action: Callable[..., object], *arguments: str) -> None:
         if self.error is None:
             try:
-                self._stream.flush()
+                action(*arguments)
             except OSError as error:
-                self._fail(error)
-
-    def _fail(self, error: OSError) -> None:
-        self.error = error
-        with contextlib.suppress(OSError):  # what is still in the buffer fails no second time
-            null = os.open(os.devnull, os.O_WRONLY)
-            os.dup2(null, self._stream.fileno())
-            os.close(null)
+                self.error = error
+                # What is still in the buffer cannot fail again.
+                with contextlib.suppress(OSError), open(os.devnull, "w") as null:
+                    os.dup2(null.fileno(), self._stream.fileno())
 
 
 _PLAIN: Final = "marrakech_env.plain"

@@ -26,6 +26,8 @@ from marrakech_env.state import (
     STATE,
     STEER,
     STEER_AT_END,
+    Int,
+    Record,
     State,
     States,
     as_seats,

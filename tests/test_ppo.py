@@ -159,7 +159,7 @@ def test_the_analysis_tells_probabilities_of_legal_actions_best_first(tmp_path):
 def test_the_shipped_agent_plays_with_every_number_of_players():
     shipped = load_agent("ppo")
     for players in (2, 3, 4):
-        (pairing,) = arena.play([shipped], players, deals=150, field=["random"]).pairings
+        (pairing,) = arena.play([shipped], players, deals=40, field=["random"]).pairings
         assert pairing.win_share.low > 1 / players
     sizes = [file.stat().st_size for file in models.WEIGHTS.iterdir()]
     assert sum(sizes) < 2e6

@@ -237,14 +237,14 @@ def test_no_hidden_unit_starts_dead_or_always_active():
 
 
 def test_a_few_rounds_beat_the_network_that_knows_the_score_only():
-    settings = td.Settings(games=2000, games_a_round=100)
-    trainer = td.TDTrainer(2, settings=settings)
-    novice = trainer.agent()
-    for _ in range(20):
+    trainer = td.TDTrainer(2, settings=td.Settings(games=600, games_a_round=60))
+    novice = trainer.agent(value.ONE_TURN)
+    while trainer.done < 1:
         stats = trainer.round()
-    assert stats["games"] == 2000
+    assert stats["games"] == 600
     assert stats["loss_win"] < 0.66
-    result = arena.play([trainer.agent()], 2, "official", 200, seed=5, field=[novice])
+    trained = trainer.agent(value.ONE_TURN)
+    result = arena.play([trained], 2, "official", 200, seed=5, field=[novice])
     assert result.pairings[0].win_share.low > 0.6
 
 

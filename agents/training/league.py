@@ -152,10 +152,10 @@ def read_mixture(text: str) -> dict[str, float]:
         if colon and tail.replace(".", "", 1).isdigit():  # else the colon is that of module:attr
             name, weight = head, float(tail)
         if name in mixture:
-            raise ValueError(f"--opponents: {name!r} stands twice")
+            raise ValueError(f"--opponents names {name!r} twice")
         if weight <= 0:
             raise ValueError(f"--opponents: the weight of {name!r} must be above 0, not {weight}")
         mixture[name] = weight
     if not mixture:
-        raise ValueError("--opponents names nobody")
+        raise ValueError("--opponents names no agent; for example: greedy,past:2")
     return mixture

@@ -1,32 +1,45 @@
-"""What `train.py` asks of whoever learns: one interface for both algorithms.
+"""The interface between the training loop and the two algorithms.
 
 `ppo_learner`: MaskablePPO plays one seat against a league of opponents. `value_learner`: a value
-network plays itself, in part of the games greedy or expectimax, and learns by temporal differences.
+network learns by temporal differences from self-play.
 
-Legend: a *round* is what is played and learned from between two updates of the weights
-that play.
+Legend: a *round* is what is played and learned between two updates of the weights that play.
 """
 
 from __future__ import annotations
 
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Protocol
+from typing import TYPE_CHECKING, Any, Protocol
 
 import torch
-from stable_baselines3.common.logger import Logger
 
 from marrakech_env.agent import Agent
 
-# The networks are small: a second thread gains little, and beside another busy process the two wait
-# for each other (measured: 1,300 decisions a second with two threads, 9,200 with one).
-torch.set_num_threads(1)
+if TYPE_CHECKING:
+    from stable_baselines3.common.logger import Logger
+
+
+@contextmanager
+def one_thread() -> Iterator[None]:
+    """Let torch use one thread inside the block, and as many as before after it.
+
+    The networks are small: a second thread gains little, and on a busy machine it costs most of the
+    speed.
+    """
+    threads = torch.get_num_threads()
+    torch.set_num_threads(1)
+    try:
+        yield
+    finally:
+        torch.set_num_threads(threads)
 
 
 def trained_by(algorithm: str, seed: int, seconds: float) -> str:
-    """What a model says of how it was made, for people."""
+    """Describe how a model was made, for people who read model.json."""
     return (
         f"train.py --algorithm {algorithm}, seed {seed}, {seconds / 60:.1f} minutes without "
         f"evaluations, on {platform.system()} {platform.machine()}"
@@ -34,7 +47,7 @@ def trained_by(algorithm: str, seed: int, seconds: float) -> str:
 
 
 class Learner(Protocol):
-    """What learns.
+    """The agent being trained.
 
     Attributes:
         unit: What `steps` counts, in the plural.
@@ -44,28 +57,28 @@ class Learner(Protocol):
 
     @property
     def steps(self) -> int:
-        """How much it has learned from so far."""
+        """Steps learned from so far."""
         ...
 
     def prepare(self, logger: Logger) -> None:
-        """Compiles what a round needs; losses go to the logger from now on."""
+        """Compile what a round needs, and send losses to the logger from now on."""
         ...
 
     def advance(self, done: float, past: Sequence[Path]) -> None:
-        """Learns for one round.
+        """Learn for one round.
 
         Args:
-            done: The part of the training that is behind, 0..1: where the schedules stand.
+            done: The part of the training that is done, 0..1; it sets the schedules.
             past: Models of earlier versions, oldest first.
         """
         ...
 
     def agent(self) -> Agent:
-        """The agent of now."""
+        """Return the present agent."""
         ...
 
     def save(self, folder: str | os.PathLike[str]) -> None:
-        """Writes the agent of now as a model into an existing folder.
+        """Write the present agent as a model into an existing folder.
 
         Raises:
             OSError: The folder cannot be written.
@@ -73,13 +86,13 @@ class Learner(Protocol):
         ...
 
     def summary(self) -> str:
-        """What else is to be told at the end of the training; empty for nothing."""
+        """Return what is printed at the end of the training; empty for nothing."""
         ...
 
     def state(self) -> dict[str, Any]:
-        """A copy of what `restore` needs: tensors and plain values."""
+        """Copy what `restore` needs: tensors and plain values."""
         ...
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Goes back to a `state` of a learner with the same arguments."""
+        """Go back to a state of a learner with the same arguments."""
         ...

@@ -1,4 +1,4 @@
-"""MaskablePPO as a learner of `train.py`: it plays one seat against a league of opponents."""
+"""MaskablePPO as a learner: it plays one seat against a league of opponents."""
 
 from __future__ import annotations
 
@@ -16,6 +16,7 @@ from sb3_contrib import MaskablePPO
 from stable_baselines3.common.callbacks import BaseCallback
 from stable_baselines3.common.logger import Logger
 
+from marrakech_env.actions import NUM_ACTIONS
 from marrakech_env.agent import Agent
 from marrakech_env.sb3 import MarrakechVecEnv
 from marrakech_env.spec import resolve_rules
@@ -25,7 +26,7 @@ from .. import ppo
 from ..policy_net import torch_policies as policies
 from ..policy_net.networks import Weights
 from .league import MEMORY, League, read_mixture
-from .learner import Learner, trained_by
+from .learner import Learner, one_thread, trained_by
 from .teacher import Teacher
 
 
@@ -33,18 +34,19 @@ from .teacher import Teacher
 class PPOSettings:
     """Only with --algorithm ppo."""
 
+    timesteps: int | None = None
+    """Decisions to learn from, instead of --minutes."""
     opponents: str = "random:1,greedy:9,expectimax:5,past:3"
     """The league that plays the other seats: names, paths or module:attr, each with :WEIGHT
-    (default 1), drawn anew for every game; `past` stands for earlier versions of the agent itself
-    (alone: greedy until there is one)."""
+    (default 1). One is drawn for every game. `past` stands for earlier versions of the agent;
+    greedy plays for them if there are none and no other opponents."""
     hardness: float = 2.0
-    """How much more often the agent meets who is hard for it: the weights are multiplied by the
-    part of the games that it does not win, to this power. 0: the weights as they are given."""
+    """Exponent of prioritised fictitious self-play. Each opponent's weight is multiplied by
+    (1 - win share) ** hardness; 0 keeps the given weights."""
     teacher: str | None = None
-    """An agent that is imitated besides, for example value (which then looks one turn ahead): name,
-    path or module:attr."""
+    """An agent to imitate besides: name, path or module:attr. value looks one turn ahead then."""
     past_versions: int = 6
-    """How many past versions stay in the league, the newest ones."""
+    """Number of past versions in the league, the newest ones."""
     observation: Literal["features", "flat", "planes"] = "features"
     """Form of the observation."""
     reward: Literal["dense", "score", "win"] = "dense"
@@ -58,35 +60,36 @@ class PPOSettings:
     epochs: int = 4
     """Times that each decision is learned from."""
     learning_rate: float = 1e-3
-    """Step size of Adam at the start; falls linearly to a twentieth."""
+    """Step size of Adam at the start; it falls linearly to a twentieth."""
     entropy: float = 0.01
-    """Weight of the entropy bonus at the start; falls linearly to a twentieth."""
+    """Weight of the entropy bonus at the start; it falls linearly to a twentieth."""
     gamma: float = 0.96
     """Discount for each decision."""
     gae_lambda: float = 0.8
-    """Lambda of the generalised advantage estimate; less takes out more of the luck of the dice."""
+    """Lambda of the generalised advantage estimate; a lower one removes more luck of the dice."""
     averaging: int = 30
-    """Rounds that the running average of the weights looks back over, which plays; the learner goes
-    on with its own."""
+    """Rounds in the running average of the weights. The agent plays with the average."""
     clip_range: float = 0.2
     """Clip range of PPO."""
     network: Literal["scorer", "mlp"] = "scorer"
     """Policy network. scorer: one small network scores every steering, another every placement,
-    from its own consequences and a summary of the whole (wants --observation features). mlp: dense
+    from its consequences and a summary of the whole; it needs --observation features. mlp: dense
     layers."""
     hidden: int = 64
     """Units of the first layer of the scorer's networks for one action; the second has half."""
     summary: int = 192
-    """Units of each of the two layers of its summary of the whole observation."""
+    """Units of each of the two layers of the scorer's summary of the whole observation."""
     value_hidden: int = 128
     """Units of each of the two hidden layers of the value network (of both networks with mlp)."""
 
     def check(self) -> None:
-        """Checks what neither the environment nor the types do.
+        """Check what neither the environment nor the types check.
 
         Raises:
-            ValueError: A number out of range, or a network that cannot read the observation.
+            ValueError: A number is out of range, or the network cannot read the observation.
         """
+        if self.timesteps is not None and self.timesteps < 1:
+            raise ValueError(f"timesteps must be at least 1, not {self.timesteps}")
         lowest = {"past_versions": 1, "num_steps": 2, "batch_size": 2, "epochs": 1, "averaging": 1}
         for name, least in {**lowest, "hidden": 2, "summary": 1, "value_hidden": 1}.items():
             if getattr(self, name) < least:
@@ -106,7 +109,7 @@ class PPOLearner(Learner):
     unit = "decisions"
 
     def __init__(self, num_players: int, rules: str, seed: int, settings: PPOSettings) -> None:
-        """Makes environment and networks.
+        """Make the environment and the networks.
 
         Raises:
             ValueError: Bad rules, opponents, settings or number of players.
@@ -123,8 +126,6 @@ class PPOLearner(Learner):
         self._env = self._make_env(settings.num_envs)
         self._learning_rate = settings.learning_rate
         self._seconds = 0.0
-        # Masked distributions are checked at every decision otherwise, a tenth of the time.
-        torch.distributions.Distribution.set_default_validate_args(False)
         self._model = self._make_model()
         self._network, self._averages = policies.export(self._model.policy)
 
@@ -139,6 +140,7 @@ class PPOLearner(Learner):
             seat="rotate",
         )
 
+    @one_thread()
     def _make_model(self) -> MaskablePPO:
         settings = self._settings
         policy: Any = "MlpPolicy"
@@ -151,7 +153,7 @@ class PPOLearner(Learner):
                 "summary": settings.summary,
                 "value_hidden": settings.value_hidden,
             }
-        return MaskablePPO(
+        model = MaskablePPO(
             policy,
             self._env,
             learning_rate=lambda _: self._learning_rate,
@@ -165,6 +167,8 @@ class PPOLearner(Learner):
             seed=self._seed,
             device="cpu",
         )
+        model.policy.action_dist = policies.UncheckedDistribution(NUM_ACTIONS)
+        return model
 
     @property
     def steps(self) -> int:
@@ -172,12 +176,13 @@ class PPOLearner(Learner):
         return self._model.num_timesteps
 
     def prepare(self, logger: Logger) -> None:
-        """Compiles the environment; losses and rewards go to the logger from now on."""
+        """Compile the environment, and send losses and rewards to the logger from now on."""
         self._make_env(1).reset()
         self._model.set_logger(logger)
 
+    @one_thread()
     def advance(self, done: float, past: Sequence[Path]) -> None:
-        """Learns from `num_steps` decisions in each game, against the league as it stands now.
+        """Learn from `num_steps` decisions in each game, against the present league.
 
         The games go on from one round to the next.
         """
@@ -202,17 +207,17 @@ class PPOLearner(Learner):
         self._seconds += time.monotonic() - started
 
     def _average(self, rounds: int) -> None:
-        """Takes the weights of now into the averages, which play."""
+        """Take the present weights into the averages, which play."""
         rate = np.float32(1 / min(rounds, self._settings.averaging))
         for name, weights in policies.export(self._model.policy)[1].items():
             self._averages[name] = self._averages[name] + rate * (weights - self._averages[name])
 
     def agent(self) -> Agent:
-        """The agent of now, with averaged weights."""
+        """Return the present agent, with averaged weights."""
         return ppo.PPOAgent(ppo.PPOModel.from_weights(*self._describe()))
 
     def save(self, folder: str | os.PathLike[str]) -> None:
-        """Writes the agent of now as a model into an existing folder.
+        """Write the present agent as a model into an existing folder.
 
         Raises:
             OSError: The folder cannot be written.
@@ -220,7 +225,7 @@ class PPOLearner(Learner):
         ppo.save(folder, *self._describe())
 
     def summary(self) -> str:
-        """The league in the end."""
+        """Return the table of the league."""
         return (
             f"the league, and what the learner won against it while it learned (average of some "
             f"{MEMORY} games,\nin which it tried things out; the agent plays with averaged weights "
@@ -240,7 +245,7 @@ class PPOLearner(Learner):
         return head, self._averages
 
     def state(self) -> dict[str, Any]:
-        """A copy of what `restore` needs: tensors and plain values."""
+        """Copy what `restore` needs: tensors and plain values."""
         policy = self._model.policy
         return {
             "steps": self.steps,
@@ -253,9 +258,9 @@ class PPOLearner(Learner):
         }
 
     def restore(self, state: dict[str, Any]) -> None:
-        """Goes back to a state.
+        """Go back to a state.
 
-        The games start anew, with fresh dice, and the teacher's Adam without moments.
+        The games start anew, with fresh dice, and the teacher's Adam starts without moments.
         """
         self._model.policy.load_state_dict(state["policy"])
         self._model.policy.optimizer.load_state_dict(state["optimizer"])
@@ -268,7 +273,7 @@ class PPOLearner(Learner):
 
 
 class _Watcher(BaseCallback):
-    """Tells the league how the games end, and keeps the positions of a rollout.
+    """Record finished games in the league, and keep the positions of a rollout.
 
     Attributes:
         states: Each STATE (num_envs,), before the first step and after every one.

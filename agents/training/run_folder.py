@@ -7,50 +7,20 @@ checkpoint holds tensors and plain values only, so that reading one runs no code
 from __future__ import annotations
 
 import csv
-import dataclasses
 import errno
 import io
 import json
 import os
+import shutil
 import sys
 from collections.abc import Callable
 from pathlib import Path
-from typing import IO, Any, TypeVar, get_args, get_type_hints
+from typing import IO, Any
 
 from marrakech_env.files import TEMPORARY, write_atomically
 
 PAST = "past"
 """Name of the folder of past versions."""
-
-Settings = TypeVar("Settings")
-
-
-def from_json(values: Any, of: type[Settings]) -> Settings:
-    """A dataclass of settings as JSON gave it.
-
-    Args:
-        values: What was read; fields that it leaves out keep their defaults.
-        of: A dataclass with fields of plain types, choices, None and such dataclasses.
-
-    Raises:
-        ValueError: Names the field, what was found and what is allowed.
-    """
-    if not isinstance(values, dict):
-        raise ValueError(f"the settings must be an object, not {values!r}")
-    hints, fields = get_type_hints(of), dict(values)
-    for name, value in values.items():
-        if name not in hints:
-            raise ValueError(f"{name} is no setting of this version of train.py")
-        if dataclasses.is_dataclass(hints[name]):
-            fields[name] = from_json(value, hints[name])
-            continue
-        allowed = get_args(hints[name]) or (hints[name],)
-        kinds = (float, int) if type(value) is int else (type(value),)
-        if not any(one in kinds or (type(one) in kinds and one == value) for one in allowed):
-            names = [one.__name__ if isinstance(one, type) else repr(one) for one in allowed]
-            wanted = " or ".join(names).replace("NoneType", "null")
-            raise ValueError(f"{name} must be {wanted}, not {json.dumps(value)}")
-    return of(**fields)
 
 
 class BusyError(ValueError):
@@ -58,10 +28,10 @@ class BusyError(ValueError):
 
 
 def lock(folder: Path) -> IO[bytes]:
-    """Locks a folder for this process, as long as the file that is returned is open.
+    """Lock a folder for this process, as long as the returned file is open.
 
-    The system frees the lock when the process ends, however it ends. Where a file system knows no
-    locks, the folder stays unlocked.
+    The system frees the lock when the process ends, however it ends. A file system without locks
+    leaves the folder unlocked.
 
     Raises:
         BusyError: Another process holds the lock.
@@ -85,37 +55,35 @@ def lock(folder: Path) -> IO[bytes]:
 
 
 class RunFolder:
-    """What a run keeps on disk, locked for this process.
+    """The files of a run, locked for this process until `close`.
 
     Attributes:
         path: The folder.
         settings: Content of config.json.
         metrics: Rows of metrics.csv, one for each evaluation, all with the same fields.
-        past: Folders of the past versions, oldest first, without those that somebody deleted.
-        elapsed: Seconds of training up to the last checkpoint of an earlier process.
-        checkpoint: What the learner needs to go on; None before the first checkpoint.
+        past: Folders of the past versions that exist, oldest first.
+        elapsed: Seconds of training up to the checkpoint that this process continues from.
     """
 
     def __init__(self, path: Path, settings: dict[str, Any]) -> None:
-        """Locks and describes a folder; `create` and `open` make and read one."""
+        """Lock a folder; `create` makes one and `open` reads one."""
         self.path = path
         self._lock = lock(path)
         self.settings = settings
         self.metrics: list[dict[str, float]] = []
         self.past: list[Path] = []
         self.elapsed = 0.0
-        self.checkpoint: dict[str, Any] | None = None
 
     @classmethod
     def create(cls, path: Path, settings: dict[str, Any]) -> RunFolder:
-        """Makes the folder of a new run and writes its settings.
+        """Make the folder of a new run and write its settings.
 
-        What a process left behind that was killed before it had written them is taken over.
+        An existing folder is used if it is empty, apart from hidden files.
 
         Raises:
-            FileExistsError: There is such a folder already, with something in it.
-            BusyError: Another process has just made it.
-            OSError: It cannot be written.
+            FileExistsError: The folder exists, and something is in it.
+            BusyError: Another process has just made the folder.
+            OSError: The folder cannot be written.
         """
         path.mkdir(parents=True, exist_ok=True)
         if any(not file.name.startswith(".") for file in path.iterdir()):
@@ -126,59 +94,93 @@ class RunFolder:
 
     @classmethod
     def open(cls, path: Path) -> RunFolder:
-        """Opens a run as its last checkpoint left it; what came after will be made again.
-
-        Files that a killed process had half written are removed.
+        """Open a run and read its settings; `restore` reads its checkpoint.
 
         Raises:
-            ValueError: It is no run, one of its files is damaged, or another process trains there.
+            ValueError: The folder holds no run, its settings are no JSON, or another process trains
+                there.
+            OSError: The folder cannot be read or written.
         """
-        import torch
-
         if not (path / "config.json").exists():
             lack = "it has no config.json" if path.is_dir() else "there is no such folder"
             raise ValueError(f"cannot resume {path}, it is no run folder: {lack}")
         try:
-            run = cls(path, json.loads((path / "config.json").read_text(encoding="utf-8")))
-            if (path / "checkpoint.pt").exists():
-                saved = torch.load(path / "checkpoint.pt", weights_only=True)
-                run.metrics = saved["metrics"]
-                versions = [path / PAST / name for name in saved["past"]]
-                run.past = [folder for folder in versions if (folder / "model.json").exists()]
-                run.elapsed = saved["elapsed"]
-                run.checkpoint = saved["trainer"]
-            for unfinished in path.rglob(TEMPORARY.format(name="*", process="*")):
-                unfinished.unlink()
-        except BusyError:
-            raise
-        except Exception as error:  # torch has errors of its own for files that make no sense
-            raise ValueError(f"cannot resume {path}: {type(error).__name__}: {error}") from error
-        return run
+            settings = json.loads((path / "config.json").read_bytes())
+        except ValueError as error:
+            raise ValueError(f"{path / 'config.json'} is no JSON: {error}") from error
+        return cls(path, settings)
 
-    def restore(self, restore: Callable[[dict[str, Any]], None]) -> None:
-        """Puts a learner to the checkpoint, if there is one, by its own `restore`.
+    def close(self) -> None:
+        """Unlock the folder."""
+        self._lock.close()
 
-        Raises:
-            ValueError: The checkpoint is of another learner.
-        """
-        if self.checkpoint is not None:
-            try:
-                restore(self.checkpoint)
-            except (KeyError, RuntimeError, TypeError, ValueError) as error:
-                raise ValueError(
-                    f"the checkpoint in {self.path} does not fit its config.json or this version "
-                    f"of train.py: {type(error).__name__}: {error}"
-                ) from error
-
-    def keep_version(self, save: Callable[[Path], None], steps: int) -> None:
-        """Keeps the agent of now as a past version.
+    def restore(self, restore: Callable[[dict[str, Any]], None]) -> bool:
+        """Read the checkpoint and restore a learner from it; leave all files as they are.
 
         Args:
-            save: Writes it as a model into a folder.
-            steps: What it has learned from.
+            restore: Method of the learner that takes its state.
+
+        Returns:
+            Whether there is a checkpoint.
 
         Raises:
-            OSError: It cannot be written.
+            ValueError: The checkpoint is damaged, or it is of another learner.
+        """
+        import torch
+
+        if not (self.path / "checkpoint.pt").exists():
+            return False
+        try:
+            saved = torch.load(self.path / "checkpoint.pt", weights_only=True)
+        except Exception as error:  # torch has errors of its own for files that make no sense
+            raise ValueError(
+                f"cannot resume {self.path}, its checkpoint.pt is damaged: "
+                f"{type(error).__name__}: {error}"
+            ) from error
+        try:
+            versions = [self.path / PAST / name for name in saved["past"]]
+            self.past = [folder for folder in versions if (folder / "model.json").exists()]
+            self.metrics, self.elapsed = saved["metrics"], saved["elapsed"]
+            restore(saved["trainer"])
+        except (KeyError, RuntimeError, TypeError, ValueError) as error:
+            raise ValueError(
+                f"the checkpoint in {self.path} does not fit its config.json or this version "
+                f"of train.py: {type(error).__name__}: {error}"
+            ) from error
+        return True
+
+    def go_back(self, unit: str) -> None:
+        """Bring all files back to the checkpoint, or to the start of the run if there is none.
+
+        Past versions that are newer and half-written files are removed. Metrics and learning curve
+        are written anew. A finished model stays until the end of the training replaces it.
+
+        Args:
+            unit: What the `steps` of the metrics count, in the plural.
+
+        Raises:
+            OSError: The folder cannot be written.
+        """
+        for unfinished in self.path.rglob(TEMPORARY.format(name="*", process="*")):
+            unfinished.unlink()
+        for version in (self.path / PAST).glob("*"):
+            if version.name.isdigit() and version not in self.past:
+                shutil.rmtree(version)
+        if self.metrics:
+            self._write_metrics(unit)
+        else:
+            for name in ("metrics.csv", "learning_curve.png"):
+                (self.path / name).unlink(missing_ok=True)
+
+    def keep_version(self, save: Callable[[Path], None], steps: int) -> None:
+        """Keep the present agent as a past version.
+
+        Args:
+            save: Writes the agent as a model into a folder.
+            steps: What the agent has learned from.
+
+        Raises:
+            OSError: The folder cannot be written.
         """
         folder = self.path / PAST / f"{steps:010d}"
         folder.mkdir(parents=True, exist_ok=True)
@@ -186,10 +188,10 @@ class RunFolder:
         self.past.append(folder)
 
     def save_checkpoint(self, learner: dict[str, Any], elapsed: float, unit: str) -> None:
-        """Writes the checkpoint, and metrics and learning curve as they stand at it.
+        """Write the checkpoint, then the metrics and the learning curve.
 
         Args:
-            learner: Tensors and plain values that the learner needs to go on.
+            learner: State of the learner: tensors and plain values.
             elapsed: Seconds of training so far.
             unit: What the `steps` of the metrics count, in the plural.
 
@@ -210,15 +212,18 @@ class RunFolder:
         )
         write_atomically(self.path / "checkpoint.pt", buffer.getvalue())
         if self.metrics:
-            table = io.StringIO()
-            writer = csv.DictWriter(table, fieldnames=list(self.metrics[0]))
-            writer.writeheader()
-            writer.writerows(self.metrics)
-            write_atomically(self.path / "metrics.csv", table.getvalue().encode())
-            self.draw_learning_curve(unit)
+            self._write_metrics(unit)
 
-    def draw_learning_curve(self, unit: str) -> None:
-        """Draws the win share against greedy with its interval over what was learned from."""
+    def _write_metrics(self, unit: str) -> None:
+        table = io.StringIO()
+        writer = csv.DictWriter(table, fieldnames=list(self.metrics[0]))
+        writer.writeheader()
+        writer.writerows(self.metrics)
+        write_atomically(self.path / "metrics.csv", table.getvalue().encode())
+        self._draw_learning_curve(unit)
+
+    def _draw_learning_curve(self, unit: str) -> None:
+        """Draw the win share against greedy, with its interval, over the steps."""
         from matplotlib.figure import Figure
 
         steps = [row["steps"] for row in self.metrics]

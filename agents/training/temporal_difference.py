@@ -28,6 +28,7 @@ from ..value import Effort, ValueAgent
 from ..value_net.inputs import LEAD_INPUT, LEAD_UNIT, NUM_INPUTS
 from ..value_net.model import WEIGHT_NAMES, ValueHead, ValueModel, save
 from ..value_net.network import MARGIN_UNIT, NUM_HIDDEN, NUM_OUTPUTS, NUM_SUMS, empty_net
+from .learner import one_thread
 from .self_play import Player, targets
 
 
@@ -156,6 +157,7 @@ class TDTrainer:
         """The part of the schedules that is behind, 0..1."""
         return min(1.0, self.num_games / self.settings.games)
 
+    @one_thread()
     def round(self, done: float | None = None) -> dict[str, float]:
         """Plays one round of games and learns from them.
 

@@ -1,8 +1,7 @@
-"""The arena: agents against each other in paired deals, and how strong that makes them.
+"""The arena measures agents against each other in paired deals.
 
-`play` is the whole of it from Python, and `python -m marrakech_env.arena` the same as a command;
-`docs/evaluation.md` explains what is measured. The table, the files and the picture are made by
-`report`, which needs the extra `arena`; everything else needs NumPy alone.
+`play` is its function, and `python -m marrakech_env.arena` its command. `docs/evaluation.md`
+explains the figures. The command, its tables and pictures need the extra `arena`.
 """
 
 from marrakech_env.arena.interval import Estimate

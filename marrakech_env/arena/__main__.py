@@ -1,4 +1,4 @@
-"""Runs the command line of the arena: `python -m marrakech_env.arena`."""
+"""Run the command line of the arena: `python -m marrakech_env.arena`."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ import sys
 
 
 def run() -> int:
-    """Runs the command, or says which extra to install; returns the exit code."""
+    """Run the command, or print which extra to install; return the exit code."""
     try:
         from marrakech_env.arena.cli import main
     except ModuleNotFoundError as error:

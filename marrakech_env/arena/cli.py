@@ -25,7 +25,7 @@ from rich.progress import (
 from marrakech_env.agent import load_agent
 from marrakech_env.arena.endgames import EndgameResult, play_endgames
 from marrakech_env.arena.leaderboard import Leaderboard
-from marrakech_env.arena.leaderboard_files import as_json, as_markdown, circumstances, read_ladder
+from marrakech_env.arena.leaderboard_files import Circumstances, as_json, as_markdown, read_ladder
 from marrakech_env.arena.luck import DEFAULT_BASELINE
 from marrakech_env.arena.options import (
     ENDGAMES,
@@ -240,7 +240,7 @@ def _leaderboard(config: Config, console: Console, messages: Console) -> Session
                 UNWRITTEN,
             )
             return None
-        made = circumstances(
+        made = Circumstances(
             leaderboard_command(config),
             config.budget,
             config.seed,

@@ -1,10 +1,9 @@
-"""Late positions whose true values are known, and how well an agent plays them.
+"""Late positions with known values, and how well an agent plays them.
 
 The shipped sets `endgames/N-players.tsv.gz` hold at least 1,000 positions for each number of
-players, two or three turns before the end, one from a game. `solver` has worked out what every
-legal action of them is worth; positions in which it makes no difference are left out. The games
-were played by greedy and expectimax in random seats, with a random action now and then
-(`benchmarks/make_endgames.py` made the sets).
+players, two or three turns before the end, one from a game. `solver` computed the value of every
+legal action. Positions in which all actions have one value are left out. The games are of greedy
+and expectimax in random seats, with some random actions (`benchmarks/make_endgames.py`).
 
 A line is `POSITION<TAB>ACTION:SHARE ACTION:SHARE ...`: for each legal action, ascending, the
 expected share of the win of the player to move, in six decimals.
@@ -36,7 +35,7 @@ from marrakech_env.spec import check_num_players
 from marrakech_env.state import States
 
 SAME: Final = 1e-6
-"""An action that is worth at most so much less than the best one is as good."""
+"""An action counts as best where it loses at most this share of the win."""
 
 
 @dataclass(frozen=True)
@@ -45,7 +44,7 @@ class Endgames:
 
     Attributes:
         states: STATE (N,).
-        shares: float64 (N, A), what each action is worth to the player to move; NaN where it is
+        shares: float64 (N, A), the value of each action for the player to move; NaN where it is
             not legal.
         turns: int64 (N,), the turns left in each.
     """
@@ -78,10 +77,10 @@ class EndgameResult:
 
 
 def load_endgames(num_players: int) -> Endgames:
-    """The shipped set for a number of players.
+    """Return the shipped set for a number of players.
 
     Raises:
-        ValueError: Another number than 2, 3 or 4.
+        ValueError: The number is not 2, 3 or 4.
     """
     check_num_players(num_players)
     games = _read(num_players)
@@ -90,7 +89,7 @@ def load_endgames(num_players: int) -> Endgames:
 
 @cache
 def _read(num_players: int) -> Endgames:
-    """The shipped set; reading the texts takes a third of a second."""
+    """The shipped set, read once in a third of a second."""
     path = resources.files(__package__) / "endgames" / f"{num_players}-players.tsv.gz"
     lines = gzip.decompress(path.read_bytes()).decode("ascii").splitlines()
     shares = np.full((len(lines), NUM_ACTIONS), math.nan)

@@ -1,7 +1,7 @@
 """Means over deals with 95 % intervals.
 
-Legend: `D` deals. The games of a deal share their dice, so they are not independent; what is
-averaged over a deal's games is one observation, and deals are independent of each other.
+Legend: `D` deals. The games of a deal share their dice, so they are not independent. The average
+over the games of a deal is one observation, and deals are independent of each other.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 NORMAL_QUANTILE: Final = 1.959963984540054
-"""97.5 % of a normal variable lie below it: the half width of a 95 % interval in deviations."""
+"""97.5 % quantile of the normal distribution: half of a 95 % interval in standard deviations."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,7 +24,7 @@ class Estimate:
 
     Attributes:
         value: The mean.
-        low: Lower end; NaN where one deal alone says nothing about the spread.
+        low: Lower end; NaN after a single deal.
         high: Upper end, or NaN.
     """
 
@@ -34,10 +34,10 @@ class Estimate:
 
 
 def mean_estimate(observations: NDArray[np.float64]) -> Estimate:
-    """The mean of numbers without bounds (final margins), with Student's t interval.
+    """Return the mean of unbounded numbers, such as margins, with Student's t interval.
 
     Args:
-        observations: float64 (D,), one a deal, D at least 1.
+        observations: float64 (D,), one for each deal, D at least 1.
     """
     deals = len(observations)
     mean = float(observations.mean())
@@ -48,7 +48,7 @@ def mean_estimate(observations: NDArray[np.float64]) -> Estimate:
 
 
 def average_estimate(estimates: Sequence[Estimate]) -> Estimate:
-    """The average of independent estimates, each counting alike; at least one."""
+    """Return the average of at least one independent estimates, with equal weights."""
     value, low, high = (np.array(ends) for ends in zip(*map(astuple, estimates), strict=True))
     count, mean = len(estimates), float(value.mean())
     below, above = (math.sqrt(float((gap**2).sum())) / count for gap in (value - low, high - value))
@@ -56,16 +56,16 @@ def average_estimate(estimates: Sequence[Estimate]) -> Estimate:
 
 
 def share_estimate(observations: NDArray[np.float64], games: int) -> Estimate:
-    """The mean of shares in 0..1, with Wilson's interval for as many games as the deals are worth.
+    """Return the mean of shares in 0..1, with Wilson's interval for the equivalent number of games.
 
-    A mean plus or minus deviations breaks down near 0 and 1: 100 wins in 100 deals would be
-    100 % plus or minus nothing. Wilson's interval does not, but wants independent games. So it is
-    computed for that number of independent games which has the precision that is found by deal:
-    mean (1 - mean) / variance games for each deal. One more deal of independent games is added to
-    the variance, so that a handful of equal deals is no certainty.
+    A symmetric interval fails near 0 and 1: after 100 wins in 100 deals it would have no width.
+    Wilson's interval has a width there, but assumes independent games. So it is computed for the
+    number of independent games with the same precision as the deals: mean (1 - mean) / variance
+    games for each deal. The variance gets one more deal of independent games, so that a few equal
+    deals still have an interval.
 
     Args:
-        observations: float64 (D,), one a deal, D at least 1.
+        observations: float64 (D,), one for each deal, D at least 1.
         games: Games in a deal.
     """
     deals = len(observations)
@@ -78,12 +78,12 @@ def share_estimate(observations: NDArray[np.float64], games: int) -> Estimate:
     doubt = t_quantile(deals - 1) ** 2 / worth
     centre = (mean + doubt / 2) / (1 + doubt)
     half = math.sqrt(doubt * spread + doubt**2 / 4) / (1 + doubt)
-    # At a mean of 0 or 1 that is an end of the interval, up to the rounding mended here.
+    # A mean of 0 or 1 is an end of the interval; this removes the rounding error.
     return Estimate(mean, max(0.0, min(mean, centre - half)), min(1.0, max(mean, centre + half)))
 
 
 def t_quantile(freedom: int) -> float:
-    """97.5 % of Student's t with this many degrees of freedom lie below it.
+    """Return the 97.5 % quantile of Student's t for a number of degrees of freedom.
 
     Fisher's expansion about the normal quantile, cut after the third term: 1 % too small with 3
     degrees of freedom, exact to four digits from 10 on.

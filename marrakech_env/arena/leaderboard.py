@@ -1,12 +1,11 @@
 """The leaderboard: every agent against every other with 2, 3 and 4 players, within a budget.
 
-What limits the games is time, so they are handed out where they tell most: a round of deals goes to
-the line-up whose win share has the widest interval for the time that it has taken. An agent a
-hundred times slower than another so gets ten times fewer games, in ten times the time. With 3 and 4
-players both of each pair sit alone among copies of the other.
+Each round of deals goes to the line-up whose interval of the win share is widest for its time. An
+agent that is a hundred times slower than another gets ten times fewer games, in ten times the time.
+With 3 and 4 players both agents of a pair sit alone among copies of the other.
 
 The deals of a line-up are those that `evaluate.py` plays with the same seed, in the same rounds.
-With a *ladder*, an earlier leaderboard, agents meet its entries only, whose ratings are held fixed.
+With a *ladder*, an earlier leaderboard, the agents meet its entries only, whose ratings are fixed.
 
 Legend: `P` players, `D` deals.
 """
@@ -24,34 +23,34 @@ from numpy.typing import NDArray
 
 from marrakech_env.agent import Agent, agent_number, agent_version, known_agents, load_agent
 from marrakech_env.arena.endgames import EndgameResult, load_endgames, play_endgames
-from marrakech_env.arena.interval import average_estimate
+from marrakech_env.arena.interval import Estimate, average_estimate
 from marrakech_env.arena.luck import DEFAULT_BASELINE
 from marrakech_env.arena.match import Entrant, IllegalActionError
-from marrakech_env.arena.result import AgentSummary, Pairing, Row, Standings, share_matrix
+from marrakech_env.arena.result import AgentSummary, Row, Standings, share_matrix
 from marrakech_env.arena.tournament import MOST_DEALS, Tournament
 from marrakech_env.spec import MAX_PLAYERS, RuleSet
 
 Ladder = Mapping[int, Mapping[str, float]]
 """Ratings of the entries of an earlier leaderboard: by number of players, by name."""
 Progress = Callable[[float, str], None]
-"""Called with the seconds of the budget that are used, and with what is going on."""
+"""Called with the used seconds of the budget and a description of the current work."""
 
 PLAYER_COUNTS: Final = range(2, MAX_PLAYERS + 1)
 RULES: Final = "official"
 PROBES: Final = 32
-"""Decisions by which the speed of an agent is guessed before its first game."""
+"""Decisions that estimate the speed of an agent before its first game."""
 
 
 @dataclass
 class Table:
-    """A line-up and what it has cost.
+    """A line-up and its time.
 
     Attributes:
-        tournament: Where it is played.
+        tournament: The tournament of the line-up.
         line_up: Its index there.
-        deal_seconds: What a deal takes; a guess before the first round.
+        deal_seconds: Time of a deal; an estimate before the first round.
         deals: Deals played.
-        width: Of the interval of its win share.
+        width: Width of the interval of the win share.
     """
 
     tournament: Tournament
@@ -62,17 +61,17 @@ class Table:
 
     @property
     def next_seconds(self) -> float:
-        """What the next round will take."""
+        """Estimated time of the next round."""
         return self.deal_seconds * self.tournament.next_round(self.line_up)
 
     @property
     def urgency(self) -> tuple[float, float]:
-        """Greater where a round tells more for its time; among unknown line-ups, the quick ones."""
+        """Greater where a round shrinks the interval more for its time."""
         seconds = self.deal_seconds * self.deals + self.next_seconds
         return self.width**2 / seconds, -seconds
 
     def play(self, on_end: Callable[[int], None]) -> None:
-        """Plays the next round."""
+        """Play the next round."""
         started = perf_counter()
         spent = self.deal_seconds * self.deals
         self.tournament.play_round(self.line_up, on_end)
@@ -84,13 +83,13 @@ class Table:
 
 
 def choose(tables: Iterable[Table], seconds: float) -> Table | None:
-    """The table that shall play next, of those whose round fits into the seconds left."""
+    """Return the most urgent table whose next round fits into the seconds left."""
     fitting = (t for t in tables if 0 < t.next_seconds <= seconds)
     return max(fitting, key=lambda table: table.urgency, default=None)
 
 
 class Leaderboard:
-    """A leaderboard that can be stopped: `standings` tells what is known at any time."""
+    """A leaderboard that can be stopped: `standings` gives the results so far at any time."""
 
     def __init__(
         self,
@@ -99,19 +98,19 @@ class Leaderboard:
         baseline: str = DEFAULT_BASELINE,
         ladder: Ladder | None = None,
     ) -> None:
-        """Draws up who meets whom.
+        """Load the agents and draw up the line-ups.
 
         Args:
             agents: Names, paths or `module:attr`, as `load_agent` takes them. Without a ladder
                 all agents that are known by name play as well.
-            seed: Of dice and agents.
-            baseline: What luck is measured by.
-            ladder: Ratings that are held fixed.
+            seed: Seed of dice and agents.
+            baseline: What measures luck.
+            ladder: Fixed ratings.
 
         Raises:
-            ValueError: An unknown agent, one on the ladder that is not installed in that version,
-                one whose numbers are none, one of `agents` that can be rated with no number of
-                players, or nobody to be rated.
+            ValueError: An unknown agent; an agent on the ladder that is not installed in that
+                version; an agent with bad attributes; one of `agents` that can be rated with no
+                number of players; or no agent to rate.
             IllegalActionError: An agent cannot play.
         """
         self.ladder = ladder
@@ -135,10 +134,10 @@ class Leaderboard:
                 raise ValueError(f"agent {name!r} can be rated with no number of players, {told}")
 
     def run(self, seconds: float, progress: Progress = lambda seconds, doing: None) -> None:
-        """Lets everybody play late positions, and then games until the seconds are over.
+        """Let all agents play late positions, and then games until the seconds are over.
 
-        The first decisions, where kernels compile, do not count. The late positions are all played,
-        even where they take longer than the seconds.
+        The first decisions do not count, because kernels compile there. All late positions are
+        played, even where they take longer than the seconds.
         """
         for players, tournament in self._tournaments.items():
             progress(0, f"{players} players, first decisions")
@@ -164,7 +163,7 @@ class Leaderboard:
             table.play(tell)
 
     def standings(self) -> list[Standings]:
-        """What is known now, for each number of players."""
+        """Return the results so far, for each number of players."""
         return [self._standings(players) for players in PLAYER_COUNTS]
 
     def _draw_up(self, players: int) -> None:
@@ -205,8 +204,9 @@ class Leaderboard:
             return Standings(players, [], [], [], self._left_out[players])
         result = tournament.result()
         rated = self._rated(tournament)
+        matrices = [share_matrix(result.pairings, players, adjusted) for adjusted in (False, True)]
         rows = [
-            self._row(players, entrant, summary, result.pairings)
+            self._row(players, entrant, summary, matrices)
             for entrant, summary in zip(rated, result.agents, strict=False)
         ]
         rows.sort(key=_strength, reverse=True)
@@ -216,21 +216,18 @@ class Leaderboard:
         return Standings(players, rows, names, result.pairings, self._left_out[players])
 
     def _row(
-        self, players: int, entrant: Entrant, summary: AgentSummary, pairings: Sequence[Pairing]
+        self,
+        players: int,
+        entrant: Entrant,
+        summary: AgentSummary,
+        matrices: Sequence[Mapping[tuple[str, str], Estimate]],
     ) -> Row:
-        plain, adjusted = (
-            [
-                estimate
-                for (name, _), estimate in share_matrix(pairings, players, luck_adjusted).items()
-                if name == entrant.name
-            ]
-            for luck_adjusted in (False, True)
-        )
+        win_share, luck_adjusted = (_average(matrix, entrant.name) for matrix in matrices)
         return Row(
             name=entrant.name,
             rating=summary.rating,
-            win_share=average_estimate(plain) if plain else None,
-            luck_adjusted=average_estimate(adjusted) if adjusted else None,
+            win_share=win_share,
+            luck_adjusted=luck_adjusted,
             endgames=self._endgames.get((players, entrant.name), ()),
             ms_per_decision=summary.ms_per_decision,
             num_parameters=self._num_parameters[players, entrant.name],
@@ -238,20 +235,20 @@ class Leaderboard:
 
 
 def versioned(spec: str) -> str:
-    """An agent's name with its version, as it can be loaded again: `greedy` becomes `greedy@1`.
+    """Return an agent's name with its version, which `load_agent` takes: `greedy@1` for `greedy`.
 
     Raises:
-        ValueError: There is no such agent, or not of the version that is asked for.
+        ValueError: There is no such agent, or not of the given version.
     """
     version = f"@{agent_version(load_agent(spec), spec)}"
     return spec if spec.endswith(version) else spec + version
 
 
 def _refusal(name: str, players: int) -> str | None:
-    """Why an agent cannot play with so many players, None if it can.
+    """The reason why an agent cannot play with a number of players, None if it can.
 
     Raises:
-        IllegalActionError: It plays, but not by the rules.
+        IllegalActionError: The agent chooses an illegal action.
     """
     try:
         Entrant(name, load_agent(name, players)).warm_up(RuleSet.preset(RULES, players))
@@ -263,7 +260,7 @@ def _refusal(name: str, players: int) -> str | None:
 
 
 def _tables(tournament: Tournament) -> list[Table]:
-    """The line-ups of a tournament that is warmed up, with guesses of what they cost."""
+    """The line-ups of a tournament that is warmed up, with estimates of their time."""
     positions = load_endgames(tournament.num_players).states[:: 1 + 1000 // PROBES]
     speeds = [_decision_seconds(entrant.agent, positions) for entrant in tournament.entrants]
     decisions = 2 * tournament.rule_set.rugs * tournament.num_players  # of a slot in a deal
@@ -285,7 +282,12 @@ def _described(table: Table) -> str:
     return f"{players} players, {agent} against {opponent}"
 
 
+def _average(matrix: Mapping[tuple[str, str], Estimate], agent: str) -> Estimate | None:
+    shares = [share for (name, _), share in matrix.items() if name == agent]
+    return average_estimate(shares) if shares else None
+
+
 def _strength(row: Row) -> float:
-    """What the rows are sorted by: the figure that is known best."""
+    """The figure that sorts the rows, which is the one with the narrowest interval."""
     share = row.luck_adjusted or row.win_share
     return -math.inf if share is None else share.value

@@ -8,7 +8,7 @@ from __future__ import annotations
 import os
 import platform
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import asdict, dataclass, field
 from datetime import UTC, datetime
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
@@ -57,45 +57,55 @@ others measured so:
 The ratings of the entries are then held fixed."""
 
 
+def _versions() -> dict[str, str]:
+    versions = {"python": platform.python_version()}
+    for package in PACKAGES:
+        try:
+            versions[package] = version(package)
+        except PackageNotFoundError:  # code that runs from its folder
+            versions[package] = "not installed"
+    return versions
+
+
+def _machine() -> str:
+    processor = platform.processor() or platform.machine()
+    try:
+        for line in Path("/proc/cpuinfo").read_text(errors="replace").splitlines():
+            if line.startswith("model name"):
+                processor = line.partition(":")[2].strip()
+                break
+    except OSError:
+        pass
+    return f"{processor}, {os.cpu_count()} cores, {platform.system()}"
+
+
+def _now() -> str:
+    return datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
+
+
 @dataclass(frozen=True)
 class Circumstances:
     """How a leaderboard was made.
 
     Attributes:
         command: The command that makes it.
-        date: When it was ready, in UTC.
-        machine: Processor, number of its cores, system.
-        versions: The versions of Python and packages, by name.
         minutes: The budget.
         seed: Seed of dice and agents.
         baseline: What measured luck.
         complete: False where it was stopped early.
+        date: When it was ready, in UTC.
+        machine: Processor, number of its cores, system.
+        versions: The versions of Python and packages, by name.
     """
 
     command: str
-    date: str
-    machine: str
-    versions: Mapping[str, str]
     minutes: float
     seed: int
     baseline: str
     complete: bool
-
-
-def circumstances(
-    command: str, minutes: float, seed: int, baseline: str, complete: bool
-) -> Circumstances:
-    """Return the circumstances of this process, now."""
-    versions = {"python": platform.python_version()} | {name: _version(name) for name in PACKAGES}
-    date = datetime.now(UTC).strftime("%Y-%m-%d %H:%M UTC")
-    return Circumstances(command, date, _machine(), versions, minutes, seed, baseline, complete)
-
-
-def _version(package: str) -> str:
-    try:
-        return version(package)
-    except PackageNotFoundError:  # code that runs from its folder
-        return "not installed"
+    date: str = field(default_factory=_now)
+    machine: str = field(default_factory=_machine)
+    versions: Mapping[str, str] = field(default_factory=_versions)
 
 
 class _Rating(msgspec.Struct):
@@ -280,15 +290,3 @@ def _table(head: Sequence[str], lines: Sequence[Sequence[str]]) -> str:
         padded += [cell.rjust(width) for cell, width in zip(cells[1:], widths[1:], strict=True)]
         rows.append(f"| {' | '.join(padded)} |")
     return "\n".join(rows)
-
-
-def _machine() -> str:
-    processor = platform.processor() or platform.machine()
-    try:
-        for line in Path("/proc/cpuinfo").read_text(errors="replace").splitlines():
-            if line.startswith("model name"):
-                processor = line.partition(":")[2].strip()
-                break
-    except OSError:
-        pass
-    return f"{processor}, {os.cpu_count()} cores, {platform.system()}"

@@ -2,11 +2,11 @@
 
 Legend: `N` agents, `M` line-ups, `P` players, `D` deals.
 
-The model says that slot k of a table wins with probability exp(s_k) / sum over slots of exp(s), s
-being the strengths: Bradley and Terry's for two players, and the first stage of Plackett and
-Luce's for more. It is fitted to win shares, so shared wins count as what they are, and an agent may
-sit at a table several times. Fitting all games at once makes the order of the games irrelevant,
-which running updates (Elo, openskill) cannot, and lets the uncertainty be computed by deal.
+In the model, slot k of a table wins with probability exp(s_k) / sum over slots of exp(s), where s
+are the strengths: Bradley and Terry's model for two players, and the first stage of Plackett and
+Luce's for more. It is fitted to win shares, so a shared win counts as a part. An agent may sit at a
+table several times. One fit of all games does not depend on their order, unlike running updates
+(Elo, openskill), and its uncertainty can be computed by deal.
 """
 
 from __future__ import annotations
@@ -35,21 +35,21 @@ def rate(
     deal_shares: Sequence[FloatArray],
     fixed: FloatArray | None = None,
 ) -> list[Estimate]:
-    """Ratings with 95 % intervals.
+    """Return ratings with 95 % intervals.
 
-    To each agent one drawn two-player game against an average agent is added, which keeps the
-    rating of an agent finite that has won everything.
+    Each agent gets one additional drawn two-player game against an average agent. This keeps the
+    rating finite for an agent that has won every game.
 
     Args:
         num_agents: N.
         line_ups: int64 (M, P), the agent 0..N-1 in each slot.
         deal_shares: For each line-up float64 (D, P), the win shares of its slots in each deal,
             summed over the deal's games. Row d is the same deal in all line-ups.
-        fixed: float64 (N,), ratings in points that are not fitted, NaN for those that are.
+        fixed: float64 (N,), fixed ratings in points, and NaN for the ratings to fit.
 
     Returns:
-        N estimates, in points. Their average is 0; with fixed ratings they are on the scale of
-        those, and the intervals take those for certain.
+        N estimates, in points. Their average is 0. Fixed ratings set the scale instead, and the
+        intervals treat them as certain.
     """
     players = line_ups.shape[1]
     games = np.array([shares.sum() for shares in deal_shares])  # shares of a game add up to 1
@@ -72,8 +72,8 @@ def rate(
         if np.abs(step).max() < 1e-9:
             break
 
-    # The sandwich: the spread of the deals' gradients instead of the model's own idea of it, since
-    # the games of a deal, and one deal at several tables, are not independent.
+    # The sandwich estimate uses the spread of the deals' gradients, because the games of a deal,
+    # and one deal at several tables, are not independent.
     longest = max(len(shares) for shares in deal_shares)
     by_deal = np.zeros((longest, num_agents))
     for line_up, shares, expected in zip(line_ups, deal_shares, chance, strict=True):

@@ -1,4 +1,4 @@
-"""Tournaments: which agents meet, in what order the deals are played, and what came out.
+"""Tournaments: the line-ups of agents, the order of their deals, and the results.
 
 Legend: `D` deals, `P` players, *entrant* = an agent with its name and clock.
 """
@@ -28,11 +28,11 @@ FloatArray = NDArray[np.float64]
 
 FIRST_ROUND: Final = 4
 LARGEST_ROUND: Final = 256
-"""Deals played side by side: few at first, so that slow agents show something early, then twice
-as many each time. Never by the clock: the batches are part of what a seed fixes."""
+"""Deals played side by side: few at first, so that slow agents have early results, then twice as
+many each time. The clock has no part in it, so that a seed fixes the games."""
 
 MOST_DEALS: Final = 10_000_000
-"""Deals of a line-up that a tournament takes on: days for the quickest agents."""
+"""Most deals of a line-up; the quickest agents need days for them."""
 
 
 def play(
@@ -46,18 +46,18 @@ def play(
     baseline: Any = None,
     progress: Callable[[int, int], None] | None = None,
 ) -> Result:
-    """Plays a tournament; see `Tournament` for the arguments and errors.
+    """Play a tournament; see `Tournament` for the arguments and errors.
 
     Args:
-        agents: Who is measured.
+        agents: The agents to measure.
         num_players: 2, 3 or 4.
         rules: A preset, a RULES text or a rule set.
         deals: Deals for each line-up, each of P games.
         seed: Fixes dice and agents; None takes one from the system.
         field: Opponents that are not measured against each other.
         tables: `copies`, `both` or `mixed`.
-        baseline: What luck is measured by, for example `"expectimax"`; None for not at all.
-        progress: Called with the games played and the games in all, whenever some have ended.
+        baseline: What measures luck, for example `"expectimax"`; None measures none.
+        progress: Called with the games played and the games in all after games end.
     """
     tournament = Tournament(agents, num_players, rules, deals, seed, field, tables, baseline)
     tournament.run(progress)
@@ -65,11 +65,11 @@ def play(
 
 
 class Tournament:
-    """A tournament that can be stopped: `result` tells what is known at any time.
+    """A tournament that can be stopped: `result` gives the results so far at any time.
 
     Attributes:
         entrants: The agents, then the field.
-        line_ups: For every kind of table, who sits in its P slots, as indices into `entrants`.
+        line_ups: The agents in the P slots of every kind of table, as indices into `entrants`.
         num_games: Games in all.
     """
 
@@ -85,10 +85,10 @@ class Tournament:
         baseline: Any = None,
         field_ratings: Sequence[float] | None = None,
     ) -> None:
-        """Loads the agents and draws up the line-ups; plays nothing yet.
+        """Load the agents and draw up the line-ups; play nothing yet.
 
         Args:
-            agents: Who is measured: whatever `load_agent` takes.
+            agents: The agents to measure: what `load_agent` takes.
             num_players: 2, 3 or 4.
             rules: A preset, a RULES text or a rule set.
             deals: Deals for each line-up, at least 1, each of P games.
@@ -100,13 +100,13 @@ class Tournament:
                 `both`: the same, but the field's agents sit among copies of the agents as well.
                 `mixed`: P different agents, in every combination; an agent's result is its mean
                 over all its tables.
-            baseline: What luck is measured by: an object with a method `evaluate` (see
-                `luck.Baseline`), or what `load_agent` takes; None for not at all.
-            field_ratings: Ratings of the field that are held fixed, in points.
+            baseline: What measures luck: an object with a method `evaluate` (see
+                `luck.Baseline`), or what `load_agent` takes; None measures none.
+            field_ratings: Fixed ratings of the field, in points.
 
         Raises:
-            ValueError: Too few agents, an unknown one, one made for another number of players,
-                or another argument that is not allowed.
+            ValueError: Too few agents, an unknown agent, an agent made for another number of
+                players, or another bad argument.
         """
         for name, given in (("agents", agents), ("field", field)):
             if isinstance(given, str):
@@ -135,16 +135,17 @@ class Tournament:
         self._rounds = list(_rounds(self.deals))
 
     def run(self, progress: Callable[[int, int], None] | None = None) -> None:
-        """Plays what is still to be played.
+        """Play all deals that are left.
 
         All line-ups play a round of deals before the next round begins. A round that is cut off
-        is not counted and played anew by the next call: its finished games are the short ones.
+        does not count, because its finished games are the short ones. The next call plays it anew.
 
         Args:
-            progress: Called with the games played and the games in all, whenever some have ended.
+            progress: Called with the games played and the games in all after games end.
 
         Raises:
             IllegalActionError: Names the agent, the game, the action and the legal ones.
+            Exception: An agent's own error, with a note that names the agent.
         """
         if not any(self._outcomes):
             self.warm_up()
@@ -162,7 +163,7 @@ class Tournament:
                     self.play_round(line_up, count)
 
     def warm_up(self) -> None:
-        """Lets every agent take its first decisions outside the clock, and the baseline too.
+        """Let every agent and the baseline take their first decisions outside the clock.
 
         Raises:
             IllegalActionError: As `run`.
@@ -174,12 +175,12 @@ class Tournament:
             Luck(self._baseline, 1, self.num_players).add(batch, np.arange(1), np.ones(1, np.int64))
 
     def next_round(self, line_up: int) -> int:
-        """How many deals the next round of a line-up has, 0 after the last one."""
+        """Return the number of deals in the next round of a line-up, 0 after the last one."""
         done = len(self._outcomes[line_up])
         return self._rounds[done][1] if done < len(self._rounds) else 0
 
     def play_round(self, line_up: int, on_end: Callable[[int], None] = lambda games: None) -> None:
-        """Plays the next round of deals of one line-up.
+        """Play the next round of deals of one line-up.
 
         Args:
             line_up: Its index in `line_ups`.
@@ -198,12 +199,12 @@ class Tournament:
         )
 
     def pairing(self, line_up: int) -> Pairing | None:
-        """What is known of one line-up, for its first agent; None before its first round."""
+        """Return the results of a line-up's first agent; None before the first round."""
         agent, opponent = self.line_ups[line_up][:2]
         return self._pairing(agent, opponent, [line_up])
 
     def result(self) -> Result:
-        """What is known now."""
+        """Return the results so far."""
         return Result(
             num_players=self.num_players,
             rules=str(self.rule_set),
@@ -272,8 +273,8 @@ class Tournament:
         return [pairing for pairing in pairings if pairing is not None]
 
     def _pairing(self, agent: int, opponent: int | None, numbers: list[int]) -> Pairing | None:
-        """A row of the table from the line-ups that it is about; None where no deal is known."""
-        # A deal at several tables is one observation, so only deals that all of them have played.
+        """The pairing of the given line-ups; None where no deal is known."""
+        # A deal at several tables is one observation, so only deals that all tables have played.
         rounds = min(len(self._outcomes[number]) for number in numbers)
         if rounds == 0:
             return None
