@@ -34,6 +34,7 @@ from marrakech_env.tables import (
     BLOCKED_BY_SOUTH_LINKS,
     DIE_PROBABILITY,
     FIRST_CELL,
+    NUM_STEERINGS,
     ON_BOARD,
     SECOND_CELL,
 )
@@ -47,6 +48,8 @@ _EVERY_2, _EVERY_4, _EVERY_8, _BYTES = (
     for n in (0x5555555555555555, 0x3333333333333333, 0x0F0F0F0F0F0F0F0F, 0x0101010101010101)
 )
 
+NO_SEAT = -1
+"""Stands for a seat where there is none."""
 NO_OUTCOME = -1
 """In the place of an outcome: chance does nothing."""
 OUTCOMES = tuple(range(NO_OUTCOME, len(DIE_PROBABILITY)))
@@ -104,6 +107,38 @@ def rugs_left(state: Record, player: Int) -> Int:
     if has_two_colours(state):
         return np.int64(state.rugs[2 * player]) + np.int64(state.rugs[2 * player + 1])
     return np.int64(state.rugs[player])
+
+
+@kernel
+def all_rugs_left(state: Record) -> Int:
+    """Unlaid rugs of all seats together: the turns left if nobody is eliminated."""
+    rugs: Int = 0
+    for colour in range(NUM_COLOURS):  # those of the eliminated are gone
+        rugs += state.rugs[colour]
+    return rugs
+
+
+@kernel
+def next_player(state: Record, player: Int) -> Int:
+    """The next other seat after `player` that holds a rug, or NO_SEAT."""
+    seat = player
+    for _ in range(state.num_players - 1):
+        seat = seat + 1 if seat + 1 < state.num_players else 0
+        if rugs_left(state, seat) > 0:  # the eliminated have none
+            return seat
+    return NO_SEAT
+
+
+@kernel
+def heading_of(state: Record) -> Int:
+    """Assam's heading: where he stands and which way he looks."""
+    return 4 * np.int64(state.assam) + state.facing
+
+
+@kernel
+def steerings_of(state: Record) -> tuple[Int, Int]:
+    """The steerings of the coming walk, as a range: only straight on where it is unsteered."""
+    return (1, 2) if state.phase == WALK else (0, NUM_STEERINGS)
 
 
 @kernel
@@ -174,7 +209,7 @@ def legal_placements(state: Record) -> Bits:
         BLOCKED_BY_EAST_LINKS[state.facing, around_east]
         | BLOCKED_BY_SOUTH_LINKS[state.facing, around_south]
     )
-    return ON_BOARD[4 * np.int64(state.assam) + state.facing] & ~blocked
+    return ON_BOARD[heading_of(state)] & ~blocked
 
 
 @kernel
@@ -215,6 +250,15 @@ def next_colour_weights(state: Record) -> tuple[Int, Int]:
         if state.colour_rule == ALTERNATE:
             return (0, 1) if top == lower_colour else (1, 0)
     return lower, upper  # a shuffled pile, or one colour that is left
+
+
+@kernel
+def likelier_colour(state: Record) -> Int:
+    """The likelier colour of the mover's rug after this one, the lower of equals; -1 for none."""
+    lower, upper = next_colour_weights(state)
+    if lower + upper == 0:
+        return NO_OUTCOME
+    return 2 * np.int64(state.player) + (upper > lower)
 
 
 @kernel
@@ -264,7 +308,7 @@ def step(state: Record, action: Int, outcome: Int) -> None:
 @kernel
 def walk(state: Record, steps: Int) -> None:
     """Walks and pays, in place, and goes on to laying or to the next player (rules 5 to 8)."""
-    heading = np.int64(WALK_TABLE[steps, 4 * np.int64(state.assam) + state.facing])
+    heading = np.int64(WALK_TABLE[steps, heading_of(state)])
     state.assam = heading >> 2
     state.facing = heading & 3
     player = np.int64(state.player)
@@ -301,7 +345,7 @@ def lay(state: Record, placement: Int, next_colour: Int) -> None:
     """Lays the mover's top rug, in place, and shows the next one (rule 8)."""
     player = np.int64(state.player)
     colour = np.int64(state.next_colour[player])
-    heading = 4 * np.int64(state.assam) + state.facing
+    heading = heading_of(state)
     first = np.int64(FIRST_CELL[heading, placement])
     second = np.int64(SECOND_CELL[heading, placement])
     rug = cell_bit(first) | cell_bit(second)

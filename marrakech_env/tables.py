@@ -27,6 +27,9 @@ _Table = TypeVar("_Table", bound=NDArray[Any])
 
 NUM_HEADINGS: Final = 4 * NUM_CELLS
 NUM_PLACEMENTS: Final = 12
+NUM_STEERINGS: Final = 3
+MAX_STEPS: Final = max(DIE)
+"""Squares of the longest walk."""
 DX: Final = (0, 1, 0, -1)
 DY: Final = (-1, 0, 1, 0)
 """Steps of the facings 0..3 = N, E, S, W."""
@@ -122,6 +125,17 @@ that is laid with Assam there can cover."""
 WALK: Final = _frozen(_build_walk())
 """uint8 (5, 196): heading after walking 0..4 squares from a heading."""
 
+
+def _build_landings() -> NDArray[np.uint8]:
+    """`landings[heading, steering, roll - 1]` = the heading after that walk."""
+    headings = np.arange(NUM_HEADINGS)
+    turned = [headings // 4 * 4 + (headings + turn) % 4 for turn in (3, 0, 1)]
+    return np.stack([WALK[1:, heading].T for heading in turned], axis=1)
+
+
+LANDINGS: Final = _frozen(_build_landings())
+"""uint8 (196, 3, 4): heading after a steering and a roll, `LANDINGS[heading, steering, roll-1]`."""
+
 _first, _second = _build_placements()
 FIRST_CELL: Final = _frozen(_first)
 """int8 (196, 12): cell of the half beside Assam, -1 where the placement leaves the board."""
@@ -151,6 +165,8 @@ DIE_PROBABILITY: Final = _frozen(
     np.array([DIE.count(steps) / len(DIE) for steps in range(max(DIE) + 1)])
 )
 """float64 (5,): probability of walking 0..4 squares."""
+ROLL_CHANCE: Final = _frozen(np.ascontiguousarray(DIE_PROBABILITY[1:]))
+"""float64 (4,): probability of the rolls 1..4, by roll - 1."""
 
 DIE_COUNTS: Final = _frozen(
     np.array([DIE.count(steps) for steps in range(1, max(DIE) + 1)], np.uint32)

@@ -1,14 +1,12 @@
-"""One full turn ahead, exactly: what every action is worth if the position is valued after the rug.
+"""One full turn of exact lookahead: the value of every action once the mover has ended the turn.
 
-To steer, the three steerings, the four rolls and every placement after each are tried; to lay,
+Steering tries all three steerings, the four rolls and every placement after each; laying tries
 every placement.
 
-Legend: *mind* is a record of `MIND`; `mind.boards[0]` holds the patches of `mind.games[0]`.
+Legend: as in `evaluation`; *q* is the value of an action in shares of the win.
 """
 
 from __future__ import annotations
-
-from typing import Final
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,152 +15,126 @@ from marrakech_env import game
 from marrakech_env.actions import FIRST_PLACEMENT, NUM_ACTIONS
 from marrakech_env.compile import kernel
 from marrakech_env.kernels.bitboards import lowest_cell
-from marrakech_env.spec import MAX_PLAYERS
-from marrakech_env.state import LAY, STATE, STEER, STEER_AT_END, WALK, Int, Record
-from marrakech_env.tables import FIRST_CELL, SECOND_CELL
+from marrakech_env.state import LAY, STEER, WALK, Int, Record
+from marrakech_env.tables import FIRST_CELL, MAX_STEPS, NUM_STEERINGS, ROLL_CHANCE, SECOND_CELL
 
-from .evaluation import SHEET, WEIGHTS, value
-from .regions import (
-    MAX_STEPS,
-    NUM_STEERINGS,
-    PATCHES,
-    ROLL_CHANCE,
-    heading_of,
-    relay,
-    survey,
-)
-
-_ONE = np.uint64(1)
+from .evaluation import position_value, seat_value
+from .regions import joined_region, map_regions, update_regions
 
 FloatArray = NDArray[np.float64]
-
-
-MIND: Final = np.dtype(
-    [
-        ("sheet", SHEET),  # the facts of the last position valued
-        ("games", STATE, (7,)),  # positions one after the other
-        ("boards", PATCHES, (4,)),  # their patches
-        ("values", np.float64, (NUM_ACTIONS,)),  # of the actions
-        ("turn", np.float64, (NUM_STEERINGS, MAX_STEPS, MAX_PLAYERS)),  # see `second_turn`
-    ],
-    align=True,
-)
-"""Workspace of one call. A record is passed by reference, without the cost of array arguments."""
-
-
-def new_weights(terms: FloatArray, spreads: FloatArray) -> NDArray[np.void]:
-    """Weights for a number of players: WEIGHTS (1,), read-only, so that threads may share them.
-
-    Args:
-        terms: float64 (P, `evaluation.MAX_TURNS` + 1, `evaluation.NUM_TERMS`).
-        spreads: float64 (`evaluation.MAX_TURNS` + 1,).
-    """
-    weights = np.zeros(1, WEIGHTS)
-    weights["terms"][0, : len(terms)] = terms
-    weights["spreads"][0] = spreads
-    weights.setflags(write=False)
-    return weights
+_ONE = np.uint64(1)
+NO_COLOUR = np.int64(-1)
+"""The mover's next rug colour is left unset: the evaluation does not use it."""
 
 
 @kernel
-def decide(state: Record, weights: Record, mind: Record) -> Int:
-    """The action of highest value after one full turn."""
-    fill_values(state, weights, mind, mind.values)
-    return best_action(mind.values)
-
-
-@kernel
-def best_action(values: FloatArray) -> Int:
-    """The action of highest value, the lowest among equals."""
-    best = 0
+def decide(state: Record, weights: Record, work: Record) -> Int:
+    """The action of highest value after one full turn, the lowest of equal ones."""
+    write_q(state, weights, work, work.q)
+    best: Int = 0
     for action in range(NUM_ACTIONS):
-        if values[action] > values[best]:
+        if work.q[action] > work.q[best]:
             best = action
     return best
 
 
 @kernel
-def fill_values(state: Record, weights: Record, mind: Record, values: FloatArray) -> None:
-    """Writes the value of every action into `values`, -inf for those that are not legal."""
+def write_q(state: Record, weights: Record, work: Record, q: FloatArray) -> None:
+    """Write the value of every action to the player to move, -inf for illegal actions.
+
+    Leaves the regions of the game in `work.regions`.
+    """
     player = np.int64(state.player)
-    for action in range(NUM_ACTIONS):
-        values[action] = -np.inf
-    mind.games[0] = state
-    if state.phase == WALK:
-        values[1] = 0.0
+    map_regions(state, work.listed, work.regions)
+    if game.is_inside_turn(state):
+        end_turn(state, work.regions, player, weights, work, q)
         return
-    survey(state, mind.boards[0])
-    if state.phase == LAY:
-        legal = np.uint64(game.legal_placements(state))
-        while legal:
-            placement = lowest_cell(legal)
-            legal &= legal - _ONE
-            values[FIRST_PLACEMENT + placement] = _placement_value(
-                weights, mind, 0, placement, player
-            )
-    elif state.phase == STEER and state.flags & STEER_AT_END:
-        for steering in range(NUM_STEERINGS):
-            values[steering] = _handover_value(weights, mind, 0, steering, player, 0)
+    for action in range(NUM_ACTIONS):
+        q[action] = -np.inf
+    if state.phase == WALK:
+        q[1] = 0.0
     elif state.phase == STEER:
         for steering in range(NUM_STEERINGS):
-            values[steering] = 0.0
-            for k in range(MAX_STEPS):
-                mind.games[1] = state
-                game.step(mind.games[1], steering, k + 1)
-                values[steering] += ROLL_CHANCE[k] * _landing_value(weights, mind, player)
+            q[steering] = steering_value(state, work.regions, steering, player, weights, work)
 
 
 @kernel
-def _landing_value(weights: Record, mind: Record, player: Int) -> float:
-    """The value of `games[1]` after the player's walk: the best placement if he may lay."""
-    state, board = mind.games[1], mind.boards[1]
-    if state.phase != LAY or state.player != player:
-        survey(state, board)  # whoever went bankrupt owns no patches any more
-        return value(state, board, player, weights, mind.sheet)
-    best = -np.inf
-    legal = np.uint64(game.legal_placements(state))
-    while legal:
-        placement = lowest_cell(legal)
-        legal &= legal - _ONE
-        best = max(best, _placement_value(weights, mind, 1, placement, player))
-    return best
-
-
-@kernel
-def _placement_value(weights: Record, mind: Record, at: Int, placement: Int, player: Int) -> float:
-    """The value of laying in `games[at]`, whose patches are `boards[0]`."""
-    # The colour of the next rug is not drawn: no fact asks for the one of who has just laid.
-    lay_rug(mind, at, 0, placement, -1)
-    after = mind.games[at + 1]
-    if after.phase == STEER and after.player == player and after.flags & STEER_AT_END:
-        best = -np.inf
-        for steering in range(NUM_STEERINGS):
-            best = max(best, _handover_value(weights, mind, at + 1, steering, player, 1))
-        return best
-    return value(after, mind.boards[1], player, weights, mind.sheet)
-
-
-@kernel
-def lay_rug(mind: Record, at: Int, old: Int, placement: Int, colour: Int) -> None:
-    """Lays in `games[at]`, whose patches are `boards[old]`, into the next one of both.
-
-    `colour` is the one that the mover's next rug will have, -1 for none.
-    """
-    games, boards = mind.games, mind.boards
-    heading = heading_of(games[at])
-    games[at + 1] = games[at]
-    game.step(games[at + 1], FIRST_PLACEMENT + placement, colour)
-    boards[old + 1] = boards[old]
-    first, second = FIRST_CELL[heading, placement], SECOND_CELL[heading, placement]
-    relay(games[at + 1], np.int64(first), np.int64(second), boards[old + 1])
-
-
-@kernel
-def _handover_value(
-    weights: Record, mind: Record, at: Int, steering: Int, player: Int, board: Int
+def steering_value(
+    state: Record, regions: Record, steering: Int, player: Int, weights: Record, work: Record
 ) -> float:
-    """With `steering=end`: the value of turning Assam in `games[at]` for the next player."""
-    games = mind.games
-    games[at + 1] = games[at]
-    game.step(games[at + 1], steering, -1)
-    return value(games[at + 1], mind.boards[board], player, weights, mind.sheet)
+    """Value to a player of the mover's turn with one steering, in expectation over the die."""
+    total, walked = 0.0, work.walked
+    for k in range(MAX_STEPS):
+        work.walked = state
+        game.step(walked, steering, k + 1)
+        if game.is_inside_turn(walked):
+            after = end_turn(walked, regions, player, weights, work, work.walked_q)
+        else:
+            map_regions(
+                walked, work.listed, work.laid_regions
+            )  # an eliminated player owns no regions
+            after = position_value(walked, work.laid_regions, player, weights, work)
+        total += ROLL_CHANCE[k] * after
+    return total
+
+
+@kernel
+def end_turn(
+    state: Record, regions: Record, player: Int, weights: Record, work: Record, q: FloatArray
+) -> float:
+    """Try every way for the mover to end a turn whose walk is over.
+
+    Args:
+        state: The game, inside a turn.
+        regions: Its regions.
+        player: A seat.
+        weights: The weights.
+        work: The workspace.
+        q: Gets the value of every action to the mover, -inf for illegal actions.
+
+    Returns:
+        The value to `player` of the mover's best action.
+    """
+    mover, ended = np.int64(state.player), work.ended
+    for action in range(NUM_ACTIONS):
+        q[action] = -np.inf
+    most, found = -np.inf, -np.inf
+    legal = np.uint64(game.legal_actions(state))
+    while legal:
+        action = lowest_cell(legal)
+        legal &= legal - _ONE
+        work.laid = state
+        work.laid_regions = regions
+        take(work.laid, work.laid_regions, action, NO_COLOUR)
+        steers = game.is_inside_turn(work.laid)
+        for steering in range(NUM_STEERINGS if steers else 1):
+            work.ended = work.laid
+            if steers:
+                game.step(ended, steering, NO_COLOUR)
+            after = position_value(ended, work.laid_regions, mover, weights, work)
+            if after > q[action]:
+                q[action] = after
+            if after > most:
+                most = after
+                found = after if player == mover else seat_value(ended, player, weights, work)
+    return found
+
+
+@kernel
+def take(state: Record, regions: Record, action: Int, colour: Int) -> None:
+    """Take an action inside a turn, in place, and update the regions.
+
+    Args:
+        state: The game.
+        regions: Its regions.
+        action: A legal action.
+        colour: Colour of the mover's rug after the one that is laid, -1 for none.
+    """
+    if state.phase == LAY:
+        player, heading = np.int64(state.player), game.heading_of(state)
+        first = np.int64(FIRST_CELL[heading, action - FIRST_PLACEMENT])
+        second = np.int64(SECOND_CELL[heading, action - FIRST_PLACEMENT])
+        board = state.colour_boards[state.next_colour[player]]
+        joined = joined_region(regions, board, game.cell_bit(first) | game.cell_bit(second))
+        update_regions(regions, player, joined, first, second)
+    game.step(state, action, colour)

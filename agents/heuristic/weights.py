@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated, Final
@@ -16,8 +15,8 @@ from marrakech_env.files import read_ordinary
 from marrakech_env.spec import check_num_players
 
 from ..common.model_files import WEIGHTS, check_weights
-from .evaluation import FACTS, MAX_TURNS, NUM_TERMS
-from .one_turn import FloatArray, new_weights
+from .evaluation import EVALUATION_WEIGHTS, FACTS, MAX_TURNS, NUM_TERMS
+from .one_turn import FloatArray
 
 WEIGHTS_FILE: Final = WEIGHTS / "expectimax.json"
 
@@ -71,8 +70,13 @@ class Fit:
         return cls(knots, weights, spread)
 
     def table(self) -> NDArray[np.void]:
-        """WEIGHTS (1,) with these weights, see `evaluation`."""
-        return new_weights(interpolate(self.weights, self.knots), spreads_of(self.spread))
+        """The weights as kernels take them: EVALUATION_WEIGHTS (1,), read-only for threads."""
+        table = np.zeros(1, EVALUATION_WEIGHTS)
+        table["terms"][0, : len(self.weights)] = interpolate(self.weights, self.knots)
+        constant, slope = self.spread
+        table["spreads"][0] = np.sqrt(constant + slope * np.arange(MAX_TURNS + 1))
+        table.setflags(write=False)
+        return table
 
 
 def read_fits(path: Path) -> dict[int, Fit]:
@@ -99,10 +103,3 @@ def interpolate(at_knots: FloatArray, knots: NDArray[np.int64]) -> FloatArray:
     return np.ascontiguousarray(
         at_knots[:, upper - 1] * (1 - part)[:, None] + at_knots[:, upper] * part[:, None]
     )
-
-
-def spreads_of(spread: Sequence[float] | FloatArray) -> FloatArray:
-    """The width of the softmax for 0..`MAX_TURNS` turns left, of a constant and a slope."""
-    constant, slope = spread
-    widths: FloatArray = np.sqrt(constant + slope * np.arange(MAX_TURNS + 1))
-    return widths

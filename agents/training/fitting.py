@@ -12,6 +12,7 @@ Legend: `N` positions, `P` players, `K` knots (numbers of turns left at which we
 from __future__ import annotations
 
 import argparse
+import itertools
 import json
 import time
 from pathlib import Path
@@ -20,26 +21,21 @@ from typing import Any, Final
 import numpy as np
 from numpy.typing import NDArray
 
-from marrakech_env import chance, game
+from marrakech_env import chance, game, rules
+from marrakech_env.batch import Batch
 from marrakech_env.compile import kernel
 from marrakech_env.files import write_atomically
 from marrakech_env.kernels.bitboards import cell_at
-from marrakech_env.spec import MAX_PLAYERS, RuleSet
-from marrakech_env.state import LAY, OVER, STATE, STEER, Record, write_rules
+from marrakech_env.spec import MAX_PLAYERS
+from marrakech_env.state import LAY, STEER, Int, States
+from marrakech_env.tables import ROLL_CHANCE
 
 from .. import greedy
-from ..heuristic import one_turn as turn
-from ..heuristic.evaluation import (
-    FACTS,
-    NUM_FACTS,
-    NUM_TERMS,
-    fill_facts,
-    predict_scores,
-    turns_since,
-)
-from ..heuristic.one_turn import MIND, new_weights
-from ..heuristic.regions import MAX_STEPS, PATCHES, ROLL_CHANCE, survey, turns_left
-from ..heuristic.weights import WEIGHTS_FILE, interpolate, spreads_of
+from ..greedy import GREEDY_WORKSPACE
+from ..heuristic import one_turn
+from ..heuristic.evaluation import EXPECTIMAX_WORKSPACE, FACTS, NUM_FACTS, NUM_TERMS, write_scores
+from ..heuristic.regions import map_regions
+from ..heuristic.weights import WEIGHTS_FILE, Fit, interpolate
 
 KNOTS: Final = np.array([1, 2, 3, 4, 6, 8, 12, 18, 26, 36, 48])
 TRACES: Final = (1.0, 1.0, 0.95, 0.95, 0.9)
@@ -72,6 +68,7 @@ ROW: Final = np.dtype(
 """A position between two turns."""
 
 FloatArray = NDArray[np.float64]
+IntArray = NDArray[np.int64]
 
 
 def main() -> None:
@@ -103,7 +100,7 @@ def fit(players: int, games: int, seed: int) -> dict[str, Any]:
     at_knots = np.tile(prior(), (players, len(KNOTS), 1))
     spread = (1.0, 4.0)
     for number, trace in enumerate(TRACES):
-        rows, _, shares = play(at_knots, spread, players, games, seed + number)
+        rows, shares = play(at_knots, spread, players, games, seed + number)
         goals = targets(rows, trace)
         at_knots, predictions = regress(rows, goals, players)
         spread = fit_spread(rows, predictions, shares)
@@ -132,107 +129,106 @@ def prior() -> FloatArray:
 
 def play(
     at_knots: FloatArray, spread: tuple[float, float], players: int, games: int, seed: int
-) -> tuple[NDArray[np.void], FloatArray, FloatArray]:
+) -> tuple[NDArray[np.void], FloatArray]:
     """Play games with the present weights.
 
     Returns:
-        ROW (N,) in the order of play, game by game; final scores and win shares (games, P).
+        ROW (N,) in the order of play, game by game; win shares (games, P).
     """
-    rule_set = RuleSet.preset("official", players)
-    template = np.zeros(1, STATE)
-    write_rules(template, rule_set)
+    weights = Fit(KNOTS, at_knots, np.array(spread)).table()
+    batch = Batch(games, players, seed=seed)
+    by_greedy = np.random.default_rng(seed).random((games, MAX_PLAYERS)) < GREEDY_SHARE[players]
     clocks = np.zeros(games, chance.CLOCK)
     chance.set_clocks(clocks, seed, 0)
-    rng = np.random.default_rng(seed)
-    by_greedy = rng.random((games, MAX_PLAYERS)) < GREEDY_SHARE[players]
-    rows = np.zeros(games * rule_set.rugs * players, ROW)
-    finals, shares = np.zeros((games, players)), np.zeros((games, players))
-    count = _play(
-        template,
-        clocks,
-        by_greedy,
-        new_weights(interpolate(at_knots, KNOTS), spreads_of(spread)),
-        np.zeros(1, MIND),
-        np.zeros(1, PATCHES),
-        rows,
-        finals,
-        shares,
-    )
-    return rows[:count], finals, shares
+    shares = np.zeros((games, players))
+    parts = []
+    for decision in itertools.count(1):
+        running = np.flatnonzero(batch.episode == 0)
+        if not len(running):
+            break
+        states = batch.states[running]
+        greedily = by_greedy[running, states["player"]]
+        actions = _decide(states, greedily, weights)
+        steers = states["phase"] == STEER
+        rows = _rows(states[steers], actions[steers], greedily[steers], weights)
+        rows["game"] = running[steers]
+        parts.append(rows)
+        _explore(states, clocks[running], decision, actions)
+        batch.step_games(running, actions)
+        shares += batch.final_shares
+    rows = np.concatenate(parts)
+    return rows[np.argsort(rows["game"], kind="stable")], shares
+
+
+def _rows(
+    states: States, actions: IntArray, greedily: NDArray[np.bool_], weights: NDArray[np.void]
+) -> NDArray[np.void]:
+    """The rows of positions before a walk, with the backups of the chosen steerings."""
+    rows = _predict(states, weights)
+    for steps, probability in enumerate(ROLL_CHANCE, 1):
+        after = states.copy()
+        rules.step(after, actions, np.full(len(after), steps), check=False)
+        lays = after["phase"] == LAY
+        laid = after[lays]
+        no_colours = np.full(len(laid), game.NO_OUTCOME)  # the evaluation does not use them
+        rules.step(laid, _decide(laid, greedily[lays], weights), no_colours, check=False)
+        after[lays] = laid
+        rows["backup"] += probability * _predict(after, weights)["predicted"]
+    return rows
+
+
+def _decide(states: States, greedily: NDArray[np.bool_], weights: NDArray[np.void]) -> IntArray:
+    """The decisions of greedy or of one full turn of lookahead: int64 (B,)."""
+    actions = np.empty(len(states), np.int64)
+    _write_decisions(states, greedily, weights, actions)
+    return actions
 
 
 @kernel
-def _play(
-    template: NDArray[Any],
-    clocks: NDArray[Any],
-    by_greedy: NDArray[np.bool_],
-    all_weights: NDArray[Any],
-    minds: NDArray[Any],
-    boards: NDArray[Any],
-    rows: NDArray[Any],
-    finals: FloatArray,
-    shares: FloatArray,
-) -> int:
-    """Play one game for every clock, in place; return the number of rows."""
-    weights, mind, board, sheet = all_weights[0], minds[0], boards[0], minds[0].sheet
-    plays, trial = template.copy(), template.copy()
-    count = 0
-    for number in range(len(clocks)):
-        chance.start_next(plays, 0, template, clocks[number : number + 1])
-        state, clock = plays[0], clocks[number]
-        draws = 0
-        while state.phase != OVER:
-            greedily = by_greedy[number, state.player]
-            if greedily:
-                action = greedy.decide(state, board)
-            else:
-                action = turn.decide(state, weights, mind)
-            if state.phase == STEER:
-                row = rows[count]
-                count += 1
-                row.game, row.turns = number, turns_left(state)
-                _predict(state, weights, board, sheet, row.predicted)
-                for seat in range(state.num_players):
-                    row.since[seat] = -1 if state.eliminated[seat] else turns_since(state, seat)
-                    for k in range(NUM_FACTS):
-                        row.facts[seat, k] = sheet.facts[seat, k]
-                for k in range(MAX_STEPS):
-                    trial[0] = state
-                    game.step(trial[0], action, k + 1)
-                    if trial[0].phase == LAY:
-                        if greedily:
-                            reply = greedy.decide(trial[0], board)
-                        else:
-                            reply = turn.decide(trial[0], weights, mind)
-                        game.step(trial[0], reply, -1)
-                    _predict(trial[0], weights, board, sheet, sheet.scores)
-                    for seat in range(state.num_players):
-                        row.backup[seat] += ROLL_CHANCE[k] * sheet.scores[seat]
-            draws += 2
-            if chance.uniform(~clock.key, draws, _SOME_DRAW) < EXPLORE:
-                uniform = chance.uniform(~clock.key, draws + 1, _SOME_DRAW)
-                action = cell_at(np.uint64(game.legal_actions(state)), uniform)
-            chance.advance(state, action, clock)
-        for seat in range(state.num_players):
-            finals[number, seat] = min(MAX_SCORE, np.float64(game.score(state, seat)))
-            shares[number, seat] = game.winner_share(state, seat)
-    return count
-
-
-@kernel
-def _predict(
-    state: Record, weights: Record, board: Record, sheet: Record, scores: FloatArray
+def _write_decisions(
+    states: States, greedily: NDArray[np.bool_], weights: NDArray[np.void], actions: IntArray
 ) -> None:
-    """Write final scores into `scores`: predicted ones, in a finished game the real ones."""
-    if game.is_over(state):
+    """Write the decision of every game into `actions`."""
+    workspaces, greedy_workspaces = np.zeros(1, EXPECTIMAX_WORKSPACE), np.zeros(1, GREEDY_WORKSPACE)
+    for i in range(len(states)):
+        if greedily[i]:
+            actions[i] = greedy.decide(states[i], greedy_workspaces[0])
+        else:
+            actions[i] = one_turn.decide(states[i], weights[0], workspaces[0])
+
+
+@kernel
+def _explore(states: States, clocks: NDArray[np.void], decision: Int, actions: IntArray) -> None:
+    """Replace some actions by random ones, with a stream of chance of its own for each game."""
+    for i in range(len(states)):
+        key = ~chance.absorb(clocks[i].game_key, np.uint64(0))
+        if chance.uniform(key, 2 * decision, _SOME_DRAW) < EXPLORE:
+            legal = np.uint64(game.legal_actions(states[i]))
+            actions[i] = cell_at(legal, chance.uniform(key, 2 * decision + 1, _SOME_DRAW))
+
+
+def _predict(states: States, weights: NDArray[np.void]) -> NDArray[np.void]:
+    """Rows with the facts and the predicted final scores, in a finished game the real ones."""
+    rows = np.zeros(len(states), ROW)
+    rows["since"] = -1
+    _write_predictions(states, weights, rows)
+    return rows
+
+
+@kernel
+def _write_predictions(states: States, weights: NDArray[np.void], rows: NDArray[np.void]) -> None:
+    """Write all fields of rows but `backup` and `game`."""
+    workspaces = np.zeros(1, EXPECTIMAX_WORKSPACE)
+    for i in range(len(states)):
+        state, row, work = states[i], rows[i], workspaces[0]
+        map_regions(state, work.listed, work.regions)
+        write_scores(state, work.regions, weights[0], work)
+        row.turns = game.all_rugs_left(state)
         for seat in range(state.num_players):
-            scores[seat] = min(MAX_SCORE, np.float64(game.score(state, seat)))
-        return
-    survey(state, board)
-    fill_facts(state, board, sheet)
-    predict_scores(state, weights, sheet)
-    for seat in range(state.num_players):
-        scores[seat] = min(MAX_SCORE, max(0.0, sheet.scores[seat]))
+            row.predicted[seat] = min(MAX_SCORE, max(0.0, work.scores[seat]))
+            row.since[seat] = work.since[seat]
+            for k in range(NUM_FACTS):
+                row.facts[seat, k] = work.facts[seat, k]
 
 
 # --------------------------------------------------------------------------------- regression
@@ -270,7 +266,6 @@ def regress(
     Returns:
         Weights (P, K, `NUM_TERMS`), and their predictions in the shape of the goals.
     """
-    rows["since"][:, players:] = -1
     weights = np.zeros((players, len(KNOTS), NUM_TERMS))
     predictions = np.full(goals.shape, np.nan)
     for since in range(players):

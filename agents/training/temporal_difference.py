@@ -29,7 +29,7 @@ from ..value_net.inputs import LEAD_INPUT, LEAD_UNIT, NUM_INPUTS
 from ..value_net.model import WEIGHT_NAMES, ValueHead, ValueModel, save
 from ..value_net.network import MARGIN_UNIT, NUM_HIDDEN, NUM_OUTPUTS, NUM_SUMS, empty_net
 from .learner import one_thread
-from .self_play import Games, Player
+from .self_play import Player, targets
 
 
 @dataclass(frozen=True, slots=True)
@@ -123,8 +123,7 @@ class TDTrainer:
         self._parameters = self._first_weights()
         self._averages = {name: p.detach().clone() for name, p in self._parameters.items()}
         self._optimizer = torch.optim.Adam(self._parameters.values(), fused=True)
-        self._net = empty_net(self.settings.margin_weight)
-        self._players = [Player(self.rule_set, self._net) for _ in range(self.settings.workers)]
+        self._player = Player(self.rule_set, empty_net(self.settings.margin_weight))
         self._pool = ThreadPoolExecutor(self.settings.workers)
 
     def _first_weights(self) -> dict[str, Tensor]:
@@ -170,9 +169,9 @@ class TDTrainer:
         started = time.monotonic()
         done = self.done if done is None else done
         settings = self.settings
-        games = self._play(settings.siblings if done >= settings.first_sibling else 0.0)
+        rows = self._play(settings.siblings if done >= settings.first_sibling else 0.0)
         if self.num_games == 0:
-            self._centre(games.inputs)
+            self._centre(rows["inputs"])
         lam = settings.lam + (settings.last_lam - settings.lam) * done
         lam = max(lam, settings.first_lam * 0.5 ** (self.num_games / settings.lam_halves))
         share = 0.5 + 0.5 * np.cos(np.pi * done)
@@ -181,17 +180,17 @@ class TDTrainer:
         )
         for group in self._optimizer.param_groups:
             group["lr"] = float(rate)
-        losses = self._learn(games, lam)
+        losses = self._learn(rows, lam)
         self.num_games += settings.games_a_round
         self.seconds += time.monotonic() - started
         return {
             "games": float(self.num_games),
-            "rows": float(len(games.inputs)),
+            "rows": float(len(rows)),
             "loss_margin": losses[0],
             "loss_win": losses[1],
         }
 
-    def _play(self, siblings: float) -> Games:
+    def _play(self, siblings: float) -> NDArray[np.void]:
         """Play a round of games; the number of workers does not change them."""
         settings = self.settings
         self._write_net()
@@ -199,37 +198,34 @@ class TDTrainer:
         counts = [len(part) for part in parts_of_round]
         firsts = self.num_games + np.cumsum([0, *counts])
         parts = self._pool.map(
-            lambda player, first, count: player.play(
+            lambda first, count: self._player.play(
                 self.seed, int(first), count, settings.epsilon, settings.guests, siblings
             ),
-            self._players,
             firsts[:-1],
             counts,
         )
         games, beside = zip(*parts, strict=True)
-        return Games.join([*games, *beside])
+        return np.concatenate([*games, *beside])
 
     def _write_net(self) -> None:
         for name in WEIGHT_NAMES:
-            self._net[name][0] = self._averages[name].numpy()
-        for player in self._players:
-            player.evaluator["net"] = self._net
+            self._player.evaluator["net"][name][0] = self._averages[name].numpy()
 
-    def _learn(self, games: Games, lam: float) -> tuple[float, float]:
+    def _learn(self, rows: NDArray[np.void], lam: float) -> tuple[float, float]:
         """Take steps of Adam over the rows in random order; return the mean losses."""
         settings = self.settings
-        inputs = torch.from_numpy(games.inputs)
-        taken = torch.from_numpy(games.seats >= 0)
-        seats = np.maximum(games.seats, 0).astype(np.int64)
-        by_slot = np.take_along_axis(games.targets(lam), seats[:, :, None], axis=1)
-        targets = torch.from_numpy(by_slot)
-        rows, size = len(inputs), settings.rows_a_step
+        inputs = torch.from_numpy(rows["inputs"])
+        taken = torch.from_numpy(rows["seats"] >= 0)
+        seats = np.maximum(rows["seats"], 0).astype(np.int64)
+        by_slot = np.take_along_axis(targets(rows, lam), seats[:, :, None], axis=1)
+        goals = torch.from_numpy(by_slot)
+        size = settings.rows_a_step
         totals, steps = np.zeros(2), 0
         for _ in range(settings.uses):
-            order = torch.from_numpy(self._rng.permutation(rows))
-            for at in range(0, rows - size + 1, size):
+            order = torch.from_numpy(self._rng.permutation(len(rows)))
+            for at in range(0, len(rows) - size + 1, size):
                 index = order[at : at + size]
-                margin, win = self._losses(inputs[index], taken[index], targets[index])
+                margin, win = self._losses(inputs[index], taken[index], goals[index])
                 self._optimizer.zero_grad()
                 # Any, because torch declares no types for `backward`.
                 loss: Any = settings.margin_loss * margin + win

@@ -18,7 +18,6 @@ from marrakech_env.spec import MAX_PLAYERS, NUM_CELLS, NUM_COLOURS
 from marrakech_env.state import TIE_BY_SQUARES, Bits, Int, Record
 from marrakech_env.tables import NUM_HEADINGS
 
-from ..heuristic import regions as patches
 from .inputs import NO_REGION, NOBODY, NUM_COLUMNS, Real, write_fixed
 
 _ONE = np.uint64(1)
@@ -30,8 +29,8 @@ _ONE = np.uint64(1)
 @kernel
 def next_walker(state: Record, mover: Int) -> Int:
     """The seat that walks after a mover who has laid, the mover himself where nobody else can."""
-    seat = patches.next_player(state, mover)
-    return mover if seat == patches.NOBODY else seat
+    seat = game.next_player(state, mover)
+    return mover if seat == game.NO_SEAT else seat
 
 
 @kernel

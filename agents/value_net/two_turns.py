@@ -23,7 +23,6 @@ from marrakech_env.compile import kernel
 from marrakech_env.state import LAY, OVER, STEER, STEER_AT_END, Int, Record, States
 from marrakech_env.tables import DIE_PROBABILITY
 
-from ..heuristic.regions import likelier_colour
 from .inputs import NUM_FACES
 from .one_turn import copy_state, look_ahead, value_between
 
@@ -155,7 +154,7 @@ def _write_placement(
     """Writes a placement, with the likelier colour of the mover's next rug, the lower of equals."""
     trial = workspace.trial
     copy_state(state, trial)
-    game.step(trial, placement + FIRST_PLACEMENT, likelier_colour(state))
+    game.step(trial, placement + FIRST_PLACEMENT, game.likelier_colour(state))
     _write_turn(trial, np.int64(state.player), deep, inner, evaluator)
 
 

@@ -18,13 +18,12 @@ from marrakech_env import game
 from marrakech_env.compile import kernel
 from marrakech_env.spec import DIE, NUM_CELLS
 from marrakech_env.state import LAY, OVER, Int, Record
-from marrakech_env.tables import DIE_COUNTS, NUM_HEADINGS, WALK
+from marrakech_env.tables import DIE_COUNTS, NUM_HEADINGS, NUM_STEERINGS, WALK
 
 Real: TypeAlias = Any
 
 NUM_WALKS: Final = 4
 """Walks that are looked at."""
-NUM_STEERINGS: Final = 3
 EVEN: Final = NUM_STEERINGS + NUM_WALKS
 """Columns of `CHANCES`: one a steering, one a walk, and EVEN."""
 

@@ -22,7 +22,6 @@ from marrakech_env.kernels.bitboards import (
 from marrakech_env.observation.coming_walks import (
     CHANCES,
     ENDS,
-    NUM_STEERINGS,
     NUM_WALKS,
     WHOLE,
     Real,
@@ -65,6 +64,7 @@ from marrakech_env.tables import (
     NEAR,
     NUM_HEADINGS,
     NUM_PLACEMENTS,
+    NUM_STEERINGS,
 )
 from marrakech_env.tables import WALK as WALK_TABLE
 
