@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import re
 import subprocess
 import sys
@@ -14,6 +15,7 @@ from marrakech_env import render, rules
 from marrakech_env.notation import parse_position
 from marrakech_env.render import layout
 from marrakech_env.render.facts import seats, standing, status
+from marrakech_env.render.mode import picture
 from marrakech_env.render.scene import scene
 
 EMPTY = "/".join(["." * 14] * 7)
@@ -217,3 +219,16 @@ def test_one_state_is_wanted(name: str) -> None:
     two = np.repeat(parse_position(MIDDLE), 2)
     with pytest.raises(ValueError, match="one state"):
         getattr(render, name)(two)
+
+
+@pytest.mark.parametrize("encoding", ["ascii", "cp1252", "cp437"])
+def test_a_board_is_shown_on_any_terminal(encoding: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    raw = io.BytesIO()
+    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(raw, encoding, write_through=True))
+    for position in POSITIONS:
+        state = parse_position(position)[0]
+        assert picture(state, "human") is None
+        lines = raw.getvalue().decode(encoding).splitlines()
+        drawn = render.render_ansi(state).splitlines()
+        assert list(map(len, lines[-len(drawn) :])) == list(map(len, drawn))
+    assert "\\u" not in raw.getvalue().decode(encoding)

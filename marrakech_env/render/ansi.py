@@ -18,8 +18,6 @@ _ARROWS: Final = "▲▶▼◀"
 # Which of the lines up (1), right (2), down (4) and left (8) meet at a corner of the grid.
 _CORNERS: Final = " ╵╶└╷│┌├╴┘─┴┐┤┬┼"
 
-_ASCII: Final = str.maketrans("▲▶▼◀─│╴╶╵╷└┌┘┐├┤┴┬┼╭╮╰╯", "^>v<-|--||+++++++++++++")
-
 _BACKGROUNDS: Final = (166, 214, 25, 80)  # of the 256 terminal colours, one for each rug colour
 _FOREGROUNDS: Final = (231, 16, 231, 16)
 _RESET: Final = "\x1b[0m"
@@ -50,11 +48,6 @@ def render_ansi(state: State, colour: bool = False) -> str:
         text = _coloured(row, number, paint) if colour else "".join(row)
         lines.append((text + " " * (_TABLE - len(row)) + words).rstrip())
     return "\n".join(lines)
-
-
-def in_ascii(text: str) -> str:
-    """Return a drawn board with ASCII characters in the place of all others, for old terminals."""
-    return text.translate(_ASCII)
 
 
 def _column(x: int) -> int:

@@ -9,7 +9,8 @@ import gymnasium
 import numpy as np
 from numpy.typing import NDArray
 
-from marrakech_env.render.ansi import in_ascii, render_ansi
+from marrakech_env.command_line import printable
+from marrakech_env.render.ansi import render_ansi
 from marrakech_env.state import State
 
 Picture: TypeAlias = str | NDArray[np.uint8]
@@ -59,10 +60,7 @@ def picture(state: State, render_mode: str | None) -> Picture | None:
 def _print(text: str) -> None:
     """Print a board; a stdout that cannot take it stops no game."""
     try:
-        try:
-            print(text)
-        except UnicodeEncodeError:
-            print(in_ascii(text))
+        print(printable(text))
     except (OSError, ValueError) as error:  # a broken pipe or a full disk; a closed file
         with contextlib.suppress(ValueError):  # stderr is closed too
             gymnasium.logger.warn(f"the board cannot be printed: {error}")
