@@ -1,4 +1,4 @@
-"""Kernels of `seats`: who sits where, and play until an agent or the caller has to decide.
+"""Kernels of `seats`: line-ups, and play until an agent or the caller has to decide.
 
 Legend: `B` games, `P` players.
 """
@@ -75,12 +75,12 @@ def play(
     awaited: IntArray,
     autoreset: bool,
 ) -> Int:
-    """Takes a decision in each listed game, in place, and plays `random` seats on.
+    """Take a decision in each listed game, in place, and play on for the `random` seats.
 
     `actions` holds a legal action of each of `games`, or `NO_ACTION` to take none. With
-    `autoreset` a game that ends goes on to its next episode. That one cannot end in the same step:
-    the caller holds rugs until his first decision, and who moves first cannot be eliminated by
-    then, because he walks on an empty board.
+    `autoreset` a game that ends goes on to its next episode. The next one cannot end in the same
+    step: the caller holds rugs until the first decision, and the first player walks on an empty
+    board.
 
     Returns:
         How many of the listed games wait for an agent, whose number is in `awaited`.

@@ -21,7 +21,7 @@ from typing import Final
 import numpy as np
 from numpy.typing import NDArray
 
-from marrakech_env.agent import Agent, agent_number, agent_version, known_agents, load_agent
+from marrakech_env.agent import agent_number, agent_version, ask, known_agents, load_agent
 from marrakech_env.arena.endgames import EndgameResult, load_endgames, play_endgames
 from marrakech_env.arena.interval import Estimate, average_estimate
 from marrakech_env.arena.luck import DEFAULT_BASELINE
@@ -262,7 +262,7 @@ def _refusal(name: str, players: int) -> str | None:
 def _tables(tournament: Tournament) -> list[Table]:
     """The line-ups of a tournament that is warmed up, with estimates of their time."""
     positions = load_endgames(tournament.num_players).states[:: 1 + 1000 // PROBES]
-    speeds = [_decision_seconds(entrant.agent, positions) for entrant in tournament.entrants]
+    speeds = [_decision_seconds(entrant, positions) for entrant in tournament.entrants]
     decisions = 2 * tournament.rule_set.rugs * tournament.num_players  # of a slot in a deal
     return [
         Table(tournament, number, decisions * sum(speeds[index] for index in line_up))
@@ -270,9 +270,9 @@ def _tables(tournament: Tournament) -> list[Table]:
     ]
 
 
-def _decision_seconds(agent: Agent, positions: NDArray[np.void]) -> float:
+def _decision_seconds(entrant: Entrant, positions: NDArray[np.void]) -> float:
     started = perf_counter()
-    agent.act(positions.copy(), np.random.default_rng(0))
+    ask(entrant.agent, entrant.name, positions.copy(), np.random.default_rng(0))
     return (perf_counter() - started) / len(positions)
 
 

@@ -18,7 +18,7 @@ __all__ = ["render_ansi", "render_rgb_array", "render_svg"]
 
 
 def __getattr__(name: str) -> Any:
-    """Imports what needs Pillow at its first use."""
+    """Import what needs Pillow at its first use."""
     if name == "render_rgb_array":
         from marrakech_env.render.raster import render_rgb_array
 

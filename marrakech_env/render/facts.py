@@ -27,7 +27,7 @@ class RugPile:
     Attributes:
         colour: 0..3.
         left: Rugs left, the visible top one included.
-        is_next: Whether the player's next rug is of this colour, where he has two.
+        is_next: Whether the player's next rug is of this colour, where they have two.
     """
 
     colour: int
@@ -37,17 +37,17 @@ class RugPile:
 
 @dataclass(frozen=True, slots=True)
 class Seat:
-    """One player as pictures show him.
+    """One player as pictures show them.
 
     Attributes:
         player: Seat, 0..3.
         money: Dirhams.
-        squares: Visible squares of his colours; they count for nobody once he is eliminated.
+        squares: Visible squares of their colours; worth nothing after their elimination.
         score: Dirhams + squares, 0 when eliminated.
-        piles: His rugs, by colour.
+        piles: Their rugs, by colour.
         eliminated: 0 while in the game, else the order of elimination from 1.
-        to_move: Whether TURN names him.
-        share: His share of the win, 0 until the game is over.
+        to_move: Whether TURN names them.
+        share: Their share of the win, 0 until the game is over.
     """
 
     player: int

@@ -32,7 +32,7 @@ _ANCHORS: Final = {"start": "ls", "middle": "ms", "end": "rs"}
 
 
 def render_rgb_array(state: State) -> NDArray[np.uint8]:
-    """Draws a state as an array.
+    """Draw a state as an array.
 
     Args:
         state: One state.

@@ -195,7 +195,7 @@ _MOTIFS = (_diamonds, _lattice, _zigzags, _rings)
 
 
 def _assam(centre: Point, facing: int) -> Iterator[Shape]:
-    """A man in a white robe and a fez, seen from above, with an arrow where he looks."""
+    """A man in a white robe and a fez, seen from above, with an arrow where Assam looks."""
     x, y = centre
 
     def at(*points: Point) -> tuple[Point, ...]:

@@ -25,7 +25,7 @@ _FONTS: Final = "Aileron, 'Helvetica Neue', Helvetica, Arial, sans-serif"
 
 
 def render_svg(state: State) -> str:
-    """Draws a state as an SVG document of 960 x 640 pixels.
+    """Draw a state as an SVG document of 960 x 640 pixels.
 
     Its title tells who is to move, its description is the position text.
 
