@@ -168,6 +168,7 @@ def test_a_resumed_ppo_run_has_one_curve_also_without_its_past_versions(tmp_path
     assert code == 130
     assert f"stopped; go on with: python train.py --resume {folder}\n" in messages
     shutil.rmtree(folder / "past")
+    time.sleep(1)  # a process takes longer to start; the names of event files hold the second
     code, output, messages = train("--resume", str(folder))
     assert code == 0, messages
     assert "continued from the checkpoint at 1,536 decisions" in output
@@ -217,7 +218,7 @@ def test_a_signal_to_stop_leaves_a_checkpoint(tmp_path, name):
     expected = f"\nstopped by {name}; go on with: python train.py --resume {folder}\n"
     assert messages == expected
     assert (folder / "checkpoint.pt").exists()
-    assert steps_of(folder) == versions_of(folder)[: len(steps_of(folder))]
+    assert set(versions_of(folder)) <= set(steps_of(folder))
 
 
 def wait_for(process, happened):

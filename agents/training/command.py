@@ -42,13 +42,13 @@ def main(arguments: Sequence[str] | None = None) -> int:
     config = tyro.cli(Config, args=arguments)
     try:
         if config.resume is not None:
-            config, run, learner = continued(config, output)
+            config, run, learner = continued(config)
         else:
             config, run, learner = started(config)
     except (ValueError, OSError) as error:
         return end(f"train.py: {error}", BAD_INPUT)
     go_on = f"python train.py --resume {shlex.quote(str(run.path))}"
-    say(f"run folder: {run.path}", output)
+    print(f"run folder: {run.path}", flush=True)
     try:
         # Compile what is not compiled yet, so that it does not count as training time.
         arena.play([learner.agent()], config.players, config.rules, deals=1, field=OPPONENTS)
@@ -56,7 +56,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
             Training(config, run, learner, bar).learn()
         learner.save(run.path)
         if summary := learner.summary():
-            say(summary, output)
+            print(summary)
         return measure(run, config, output)
     except KeyboardInterrupt as stopped:
         return end(f"{reason(stopped)}; go on with: {go_on}", exit_code(stopped))
@@ -93,7 +93,7 @@ def started(config: Config) -> tuple[Config, RunFolder, Learner]:
         raise OSError(f"{path} exists already: take another --name, or --resume {path}") from None
 
 
-def continued(given: Config, output: Console) -> tuple[Config, RunFolder, Learner]:
+def continued(given: Config) -> tuple[Config, RunFolder, Learner]:
     """Open the run of --resume and take everything back to its checkpoint.
 
     Raises:
@@ -116,9 +116,9 @@ def continued(given: Config, output: Console) -> tuple[Config, RunFolder, Learne
         stack.pop_all()  # from now on `main` closes it
     if restored:
         progress = f"{learner.steps:,} {learner.unit}, {run.elapsed / 60:.1f} minutes of training"
-        say(f"continued from the checkpoint at {progress}", output)
+        print(f"continued from the checkpoint at {progress}")
     else:
-        say("this run has no checkpoint yet; the training starts anew", output)
+        print("this run has no checkpoint yet; the training starts anew")
     return config, run, learner
 
 
@@ -139,9 +139,8 @@ def measure(run: RunFolder, config: Config, output: Console) -> int:
         [str(run.path)], config.players, config.rules, config.final_deals, seed, field=OPPONENTS
     )
     games = f"{tournament.num_games:,} games"
-    say(
-        f"trained agent: {run.path}; measuring it in {games} (seed {seed} = 2**32 + --seed)", output
-    )
+    told = f"trained agent: {run.path}; measuring it in {games} (seed {seed} = 2**32 + --seed)"
+    print(told, flush=True)
     interruption = None
     with progress_bar(output) as bar:
         task = bar.add_task("measuring", total=tournament.num_games, note=games)
@@ -156,18 +155,13 @@ def measure(run: RunFolder, config: Config, output: Console) -> int:
     if interruption is not None:
         told = f"{reason(interruption)}; the agent is saved; measure it with: {command}"
         return end(told, exit_code(interruption))
-    say(f"again: {command}", output)
+    print(f"again: {command}")
     return 0
 
 
 def reason(stopped: KeyboardInterrupt) -> str:
     """Tell what stopped the command: Ctrl-C, or a signal by its name."""
     return f"\nstopped by {stopped}" if str(stopped) else "\nstopped"
-
-
-def say(message: str, output: Console) -> None:
-    """Print a line that may hold any file name, without folding it."""
-    output.print(message, markup=False, soft_wrap=True)
 
 
 def end(message: str, code: int) -> int:
