@@ -225,7 +225,7 @@ def plays_legally(agent):
         actions = agent.act(batch.states, np.random.default_rng(0))
         assert batch.action_mask[np.arange(20), actions].all()
         rows = agent.analyse(batch.states[0])
-        assert [row.action for row in rows if np.isfinite(row.worth)] == [r.action for r in rows]
+        assert [row.action for row in rows if np.isfinite(row.q)] == [r.action for r in rows]
         assert len(rows) == batch.action_mask[0].sum()
         batch.step(actions)
 
