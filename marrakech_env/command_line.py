@@ -12,13 +12,13 @@ import signal
 import sys
 import threading
 import unicodedata
-from collections.abc import Callable
-from typing import Any, Final, NoReturn, TextIO
+from collections.abc import Callable, Iterator
+from typing import Any, Final, TextIO
 
 UNWRITTEN, BAD_INPUT, INTERRUPTED = 1, 2, 130
 """Exit codes besides 0: an output could not be written, wrong arguments, Ctrl-C."""
-STOP_SIGNALS: Final = ("SIGTERM", "SIGHUP")
-"""Signals that stop a command as Ctrl-C does, where the system has them."""
+STOP_SIGNALS: Final = ("SIGINT", "SIGTERM", "SIGHUP")
+"""Signals that stop a command, where the system has them; SIGINT is Ctrl-C."""
 PLAIN_FORMS: Final = str.maketrans(
     {"±": "+-", "…": "...", "→": "->", "▲": "^", "▶": ">", "▼": "v", "◀": "<"}
     | dict.fromkeys("╭╮╰╯┌┐└┘├┤┬┴┼", "+")
@@ -29,10 +29,10 @@ PLAIN_FORMS: Final = str.maketrans(
 
 
 class Stopped(KeyboardInterrupt):
-    """A signal asks the command to stop. Its text names the signal."""
+    """A signal asks the command to stop. Its text names the signal, or is empty for Ctrl-C."""
 
     def __init__(self, number: int) -> None:
-        super().__init__(signal.Signals(number).name)
+        super().__init__("" if number == signal.SIGINT else signal.Signals(number).name)
         self.exit_code = 128 + number
 
 
@@ -55,9 +55,10 @@ def printable(text: str, stream: TextIO | None = None) -> str:
 def run_command(main: Callable[[], int]) -> int:
     """Run a command's main function; signals stop it cleanly, and printing never ends it.
 
-    SIGTERM and SIGHUP raise `Stopped`, a KeyboardInterrupt, in `main`. A standard output that is
-    closed ends the printing and nothing else. A full disk behind it does too, and is an error in
-    the end.
+    Ctrl-C, SIGTERM and SIGHUP raise `Stopped`, a KeyboardInterrupt, in `main`. Python drops it
+    where it arises inside a callback of another library, such as the compiler's; then any error
+    counts as the stop, and `check_stopped` raises it. A standard output that is closed ends the
+    printing and nothing else. A full disk behind it is an error in the end.
 
     Args:
         main: Returns the exit code. It may raise SystemExit and KeyboardInterrupt.
@@ -69,26 +70,49 @@ def run_command(main: Callable[[], int]) -> int:
     streams = sys.stdout, sys.stderr
     output, messages = (_SafeStream(stream) for stream in streams)
     sys.stdout, sys.stderr = output, messages
-    handlers = _handle_signals()
+    with _signals():
+        try:
+            code = _exit_code_of(main)
+            output.flush()
+            if output.error is not None and not isinstance(output.error, BrokenPipeError):
+                reason = output.error.strerror or output.error
+                print(f"error: the standard output was not written: {reason}", file=sys.stderr)
+                code = code or UNWRITTEN
+            return code
+        finally:
+            output.flush()
+            messages.flush()
+            sys.stdout, sys.stderr = streams
+
+
+def check_stopped() -> None:
+    """Raise `Stopped` where a signal came, in case that nothing has noticed it."""
+    if _stops:
+        raise _stops[0]
+
+
+@contextlib.contextmanager
+def held_signals() -> Iterator[None]:
+    """Let a signal wait while results are written; a second Ctrl-C does not wait."""
+    _held.set()
     try:
-        code = _exit_code_of(main)
-        output.flush()
-        if output.error is not None and not isinstance(output.error, BrokenPipeError):
-            reason = output.error.strerror or output.error
-            print(f"error: the standard output was not written: {reason}", file=sys.stderr)
-            code = code or UNWRITTEN
-        return code
+        yield
     finally:
-        for number, handler in handlers.items():
-            signal.signal(number, handler)
-        output.flush()
-        messages.flush()
-        sys.stdout, sys.stderr = streams
+        _held.clear()
+
+
+_stops: Final[list[Stopped]] = []
+"""The signal that stops the command, once it came."""
+_held: Final = threading.Event()
 
 
 def _exit_code_of(main: Callable[[], int]) -> int:
     try:
-        return main()
+        try:
+            return main()
+        except Exception:  # an error that the signal caused in a library
+            check_stopped()
+            raise
     except SystemExit as error:  # after --help, or a wrong option
         if error.code is None or isinstance(error.code, int):
             return error.code or 0
@@ -99,19 +123,39 @@ def _exit_code_of(main: Callable[[], int]) -> int:
         return exit_code(stopped)
 
 
-def _handle_signals() -> dict[signal.Signals, Any]:
+@contextlib.contextmanager
+def _signals() -> Iterator[None]:
     """Let the signals raise `Stopped`, except those that are ignored, as under nohup."""
     if threading.current_thread() is not threading.main_thread():
-        return {}
+        yield
+        return
+    usual = (signal.SIG_DFL, signal.default_int_handler)
     known = [signal.Signals[name] for name in STOP_SIGNALS if hasattr(signal, name)]
-    ours = [number for number in known if signal.getsignal(number) == signal.SIG_DFL]
+    before = {number: signal.getsignal(number) for number in known}
+    ours = [number for number in known if before[number] in usual]
+    unraisable = sys.unraisablehook
 
-    def stop(number: int, frame: object) -> NoReturn:
-        for other in ours:  # one is enough: the next must not disturb the writing of results
-            signal.signal(other, signal.SIG_IGN)
-        raise Stopped(number)
+    def stop(number: int, frame: object) -> None:
+        for other in ours:  # another one must not disturb the writing of results, but for Ctrl-C
+            signal.signal(other, before[other] if other == signal.SIGINT else signal.SIG_IGN)
+        _stops.append(Stopped(number))
+        if not _held.is_set():
+            check_stopped()
 
-    return {number: signal.signal(number, stop) for number in ours}
+    def drop(dropped: sys.UnraisableHookArgs) -> None:
+        if not isinstance(dropped.exc_value, Stopped):
+            unraisable(dropped)
+
+    try:
+        sys.unraisablehook = drop
+        for number in ours:
+            signal.signal(number, stop)
+        yield
+    finally:
+        for number in ours:
+            signal.signal(number, before[number])
+        sys.unraisablehook = unraisable
+        _stops.clear()
 
 
 class _SafeStream:

@@ -15,6 +15,8 @@ import pytest
 from marrakech_env.command_line import (
     INTERRUPTED,
     UNWRITTEN,
+    check_stopped,
+    held_signals,
     printable,
     run_command,
 )
@@ -134,6 +136,46 @@ def test_a_second_signal_does_not_disturb_the_writing() -> None:
 
     assert run_command(main) == 143
     assert written == [True]
+
+
+def test_a_signal_waits_while_results_are_written() -> None:
+    written = []
+
+    def main() -> int:
+        with held_signals():
+            kill("SIGTERM")()
+            written.append(True)
+        check_stopped()
+        return 0
+
+    assert run_command(main) == 143
+    assert written == [True]
+
+
+def test_a_signal_that_a_library_drops_ends_the_command_all_the_same(
+    capsys: pytest.CaptureFixture[str],
+) -> None:
+    """As in a callback of the compiler, after which it fails or goes on."""
+
+    class Dropping:
+        def __del__(self) -> None:
+            kill("SIGTERM")()
+
+    def failing() -> int:
+        Dropping()
+        raise RuntimeError("no compiled object")
+
+    def going_on() -> int:
+        Dropping()
+        check_stopped()
+        return 0
+
+    for main in (failing, going_on):
+        assert run_command(main) == 143
+        assert capsys.readouterr().err == "stopped by SIGTERM\n"
+    check_stopped()  # nothing is left of it
+    with pytest.raises(RuntimeError):
+        run_command(lambda: (_ for _ in ()).throw(RuntimeError("its own")))
 
 
 def test_signals_that_are_ignored_stay_ignored() -> None:

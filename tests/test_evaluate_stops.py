@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import os
+import signal
 import subprocess
 import sys
 from pathlib import Path
@@ -76,6 +77,22 @@ def test_a_signal_before_the_play_says_so(here: Path, capsys: pytest.CaptureFixt
     assert main(["random", "slow.py", "--json", "o.json"]) == 143
     assert capsys.readouterr().err.endswith("stopped by SIGTERM\n")
     assert not Path("o.json").exists()
+
+
+def test_a_signal_while_files_are_written_costs_none_of_them(
+    here: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    really_sync = os.fsync
+
+    def sync(number: int) -> None:
+        os.kill(os.getpid(), signal.SIGTERM)
+        really_sync(number)
+
+    monkeypatch.setattr("os.fsync", sync)
+    words = ["random", "random", "--games", "4", "--json", "o.json", "--csv", "o.csv"]
+    assert main(words) == 143
+    assert written()["complete"]
+    assert Path("o.csv").exists()
 
 
 # --------------------------------------------------------------------------------------- agents

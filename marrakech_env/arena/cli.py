@@ -18,6 +18,7 @@ from rich.progress import (
     MofNCompleteColumn,
     Progress,
     ProgressColumn,
+    TaskID,
     TextColumn,
     TimeRemainingColumn,
 )
@@ -44,7 +45,13 @@ from marrakech_env.arena.report import (
     write_json,
 )
 from marrakech_env.arena.tournament import Tournament
-from marrakech_env.command_line import BAD_INPUT, UNWRITTEN, run_command
+from marrakech_env.command_line import (
+    BAD_INPUT,
+    UNWRITTEN,
+    check_stopped,
+    held_signals,
+    run_command,
+)
 from marrakech_env.files import check_writable, write_atomically
 from marrakech_env.spec import check_num_players
 
@@ -105,23 +112,25 @@ def _main(arguments: list[str] | None) -> int:
     try:
         session = SESSIONS[checked_use(config)](config, console, messages)
     except ValueError as error:
+        check_stopped()
         return _tell(error, messages, BAD_INPUT)
     stopped: Exception | KeyboardInterrupt | None = None
     try:
         session.play()
     except (Exception, KeyboardInterrupt) as error:
         stopped = error
-    report = session.report(stopped)
-    code = UNWRITTEN if report is None else 0
-    if report is not None:  # files first: printing can fail
-        written = [path for path in report.files if _write(path, report.files[path], messages)]
+    with held_signals():  # files first: printing can fail
+        report = session.report(stopped)
+        files = {} if report is None else report.files
+        written = [path for path, write in files.items() if _write(path, write, messages)]
+    if report is not None:
         report.show(written)
-        code = 0 if len(written) == len(report.files) else UNWRITTEN
+    check_stopped()
     if isinstance(stopped, ValueError) and not hasattr(stopped, "__notes__"):
         return _tell(stopped, messages, BAD_INPUT)
     if stopped is not None:  # an agent's own error shows where it arose
         raise stopped
-    return code
+    return UNWRITTEN if report is None or len(written) < len(files) else 0
 
 
 def _write(path: Path, write: Callable[[Path], None], messages: Console) -> bool:
@@ -145,7 +154,7 @@ def _games(config: Config, console: Console, messages: Console) -> Session:
     def play() -> None:
         with _bar(messages, TextColumn("games"), MofNCompleteColumn()) as bar:
             task = bar.add_task("games", total=tournament.num_games)
-            tournament.run(lambda played, _: bar.update(task, completed=played))
+            tournament.run(lambda played, _: _follow(bar, task, played))
 
     def report(stopped: BaseException | None) -> Report | None:
         result = tournament.result()
@@ -199,6 +208,7 @@ def _endgames(config: Config, console: Console, messages: Console) -> Session:
 
     def play() -> None:
         for agent in config.agents:
+            check_stopped()
             results.extend(play_endgames(agent, config.players, config.seed))
 
     def report(stopped: BaseException | None) -> Report | None:
@@ -223,10 +233,7 @@ def _leaderboard(config: Config, console: Console, messages: Console) -> Session
     def play() -> None:
         with _bar(messages, TextColumn("{task.description}")) as bar:
             task = bar.add_task("", total=seconds)
-            board.run(
-                seconds,
-                lambda used, doing: bar.update(task, completed=used, description=doing),
-            )
+            board.run(seconds, lambda used, doing: _follow(bar, task, used, description=doing))
 
     def report(stopped: BaseException | None) -> Report | None:
         standings = board.standings()
@@ -298,6 +305,11 @@ def _bar(messages: Console, *columns: ProgressColumn) -> Progress:
         transient=True,
         disable=not messages.is_terminal,
     )
+
+
+def _follow(bar: Progress, task: TaskID, completed: float, description: str | None = None) -> None:
+    check_stopped()
+    bar.update(task, completed=completed, description=description)
 
 
 def _print_line(console: Console, text: str, style: str | None = None) -> None:
