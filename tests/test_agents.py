@@ -6,17 +6,15 @@ import numpy as np
 import pytest
 
 from marrakech_agents.expectimax import WEIGHTS_FILE, ExpectimaxAgent
-from marrakech_agents.heuristic.evaluation import value
-from marrakech_agents.heuristic.one_turn import MIND, fill_values
-from marrakech_agents.heuristic.opponent_model import likely_steering
-from marrakech_agents.heuristic.regions import PATCHES, ROLL_CHANCE, relay, survey
+from marrakech_agents.heuristic.one_turn import NO_COLOUR, take
+from marrakech_agents.heuristic.regions import REGION_MAP, map_regions
 from marrakech_agents.training.fitting import ROW, targets
-from marrakech_env import arena, game
+from marrakech_env import arena, rules
 from marrakech_env.agent import load_agent
 from marrakech_env.batch import Batch
+from marrakech_env.kernels.regions import REGIONS
 from marrakech_env.notation import parse_position
-from marrakech_env.state import LAY
-from marrakech_env.tables import FIRST_CELL, SECOND_CELL
+from marrakech_env.state import LAY, OVER
 
 NAMES = ["random", "greedy", "expectimax"]
 RULES = ["official", "boardgamearena;steering=end", "comp1110", "official;money=6;facing=random"]
@@ -94,22 +92,20 @@ def test_a_rug_covers_a_rival_rather_than_its_owner(name):
 
 
 @pytest.mark.parametrize("players", [2, 3, 4])
-def test_patches_brought_up_to_date_equal_a_new_survey(players):
+def test_regions_updated_after_a_rug_equal_a_new_survey(players):
     batch, rng = Batch(60, players, "official;money=8", seed=players), np.random.default_rng(3)
-    relaid, fresh = np.zeros(1, PATCHES), np.zeros(1, PATCHES)
+    listed = np.zeros(1, REGIONS)[0]
+    updated, fresh = np.zeros(1, REGION_MAP), np.zeros(1, REGION_MAP)
     compared = 0
     for _ in range(120):
         actions = (batch.action_mask * rng.random(batch.action_mask.shape)).argmax(1)
         for i in np.flatnonzero(batch.states["phase"] == LAY)[:6]:
             after = batch.states[i : i + 1].copy()
-            survey(after[0], relaid[0])
-            heading, placement = 4 * after["assam"][0] + after["facing"][0], actions[i] - 3
-            game.step(after[0], int(actions[i]), -1)
-            cells = FIRST_CELL[heading, placement], SECOND_CELL[heading, placement]
-            relay(after[0], *map(int, cells), relaid[0])
-            survey(after[0], fresh[0])
-            for field in PATCHES.names:
-                np.testing.assert_array_equal(relaid[field], fresh[field], field)
+            map_regions(after[0], listed, updated[0])
+            take(after[0], updated[0], int(actions[i]), NO_COLOUR)
+            map_regions(after[0], listed, fresh[0])
+            for field in REGION_MAP.names:
+                np.testing.assert_array_equal(updated[field], fresh[field], field)
             compared += 1
         batch.step(actions)
     assert compared > 200
@@ -193,53 +189,59 @@ def test_analysis_agrees_with_the_decision():
     assert (batch.states["phase"] != LAY).any()
 
 
-def slow_value_after_reply(before, action, weights, sheet):
-    """What a placement is worth to its player after the rival's turn, every board surveyed anew."""
-    board = np.zeros(1, PATCHES)[0]
+def positions_after(state, action):
+    """The position after an action for each outcome of chance, and the probabilities."""
+    outcomes, chances = rules.chance_outcomes(state, action)
+    after = np.repeat(np.array([state]), len(outcomes))
+    rules.step(after, np.full(len(after), action), outcomes)
+    return after, chances
 
-    def worth(state, seat):
-        survey(state, board)
-        return value(state, board, seat, weights, sheet)
 
-    def stepped(state, action, outcome):
-        after = np.array([state])
-        game.step(after[0], action, outcome)
-        return after[0]
+def values(agent, states, seat):
+    """Value of positions to a seat: the share of the win and 0.003 for each dirham of margin."""
+    shares, margins = agent.evaluate(states)
+    return shares[:, seat] + 0.003 * margins[:, seat]
 
-    player, weight = int(before["player"]), game.next_colour_weights(before)
-    colour = -1 if sum(weight) == 0 else 2 * player + (weight[1] > weight[0])
-    state = stepped(before, action, colour)
-    survey(state, board)
-    steering, _ = likely_steering(state, board, sheet)
-    total = 0.0
-    for roll, chance in enumerate(ROLL_CHANCE, 1):
-        walked = stepped(state, steering, roll)
-        ends = [walked]
-        if walked["phase"] == LAY:
-            legal = np.flatnonzero([game.legal_actions(walked) >> k & 1 for k in range(15)])
-            ends = [stepped(walked, int(k), -1) for k in legal]
-        total += chance * worth(max(ends, key=lambda end: worth(end, 1 - player)), player)
-    return total
+
+def values_after_reply(agent, after, seat):
+    """Value of one position to a seat after the opponent's turn, for each of their steerings."""
+    if after["phase"] == OVER:
+        return values(agent, np.array([after]), seat)
+    found = []
+    for steering in range(3):
+        total = 0.0
+        for walked, chance in zip(*positions_after(after, steering), strict=True):
+            ends = np.array([walked])
+            if walked["phase"] == LAY:
+                legal = np.flatnonzero(rules.action_mask(walked)[0]).tolist()
+                ends = np.concatenate([positions_after(walked, k)[0][:1] for k in legal])
+            best = values(agent, ends, 1 - seat).argmax()
+            total += chance * values(agent, ends, seat)[best]
+        found.append(total)
+    return np.array(found)
 
 
 def test_with_two_players_the_best_two_placements_are_valued_after_the_reply():
     agent, batch = ExpectimaxAgent(), Batch(4, seed=6)
-    weights, mind, values = agent.weights_for(2)[0], np.zeros(1, MIND)[0], np.zeros(15)
     changed = 0
     for _ in range(40):
         actions = agent.act(batch.states, np.random.default_rng(0))
         for state, action in zip(batch.states, actions, strict=True):
-            if state["phase"] == LAY:
-                fill_values(state, weights, mind, values)
-                order = np.argsort(-values, kind="stable").tolist()
-                looked = {row.action: row.worth for row in agent.analyse(state)}
-                best, rest = order[:2], [looked[k] for k in order[2:] if k in looked]
-                for placement in best:
-                    expected = slow_value_after_reply(state, placement, weights, mind["sheet"])
-                    assert looked[placement] == pytest.approx(expected, abs=1e-9)
-                assert action in best
-                assert rest == sorted(rest, reverse=True)
-                assert max(rest, default=-np.inf) <= min(looked[k] for k in best)
-                changed += action != order[0]
+            if state["phase"] != LAY:
+                continue
+            seat, found = int(state["player"]), {r.action: r.worth for r in agent.analyse(state)}
+            nexts = {k: positions_after(state, k) for k in found}
+            one_turn = {k: values(agent, nexts[k][0][:1], seat)[0] for k in found}
+            order = sorted(found, key=lambda k: (-one_turn[k], k))
+            best, rest = order[:2], [found[k] for k in order[2:]]
+            for placement in best:
+                # The colour of the own rug after this one is the likelier one.
+                after = nexts[placement][0][nexts[placement][1].argmax()]
+                expected = values_after_reply(agent, after, seat)
+                assert np.abs(expected - found[placement]).min() < 1e-9
+            assert action in best
+            assert rest == sorted(rest, reverse=True)
+            assert max(rest, default=-np.inf) <= min(found[k] for k in best)
+            changed += action != order[0]
         batch.step(actions)
     assert changed > 5

@@ -8,8 +8,7 @@ from positions import random_states
 
 from marrakech_agents.expectimax import ExpectimaxAgent
 from marrakech_agents.training import fixed_opponents
-from marrakech_agents.training.self_play import Games, Player
-from marrakech_agents.value_net.inputs import NUM_INPUTS
+from marrakech_agents.training.self_play import ROW, Player, targets
 from marrakech_agents.value_net.model import WEIGHT_NAMES
 from marrakech_agents.value_net.network import MAX_MARGIN, NET, empty_net
 from marrakech_agents.value_net.one_turn import new_evaluator, new_workspaces, value_between
@@ -35,16 +34,16 @@ def random_net(seed=0):
 
 def play(players=2, rules="official", games=6, epsilon=0.2, first=0, guests=0.0, siblings=0.0):
     player = Player(resolve_rules(rules, players), random_net())
-    return Games.join(player.play(7, first, games, epsilon, guests, siblings))
+    return np.concatenate(player.play(7, first, games, epsilon, guests, siblings))
 
 
 def test_a_game_has_a_row_between_any_two_turns():
     games = play(games=5, epsilon=0.0)
-    lengths = np.diff(np.flatnonzero(np.append(True, games.last)))
+    lengths = np.diff(np.flatnonzero(np.append(True, games["last"])))
     assert len(lengths) == 5
-    assert games.last.sum() == 5
+    assert games["last"].sum() == 5
     assert (lengths[1:] <= 47).all()
-    assert len(games.inputs) == len(games.seats) == len(games.backup) <= 5 * 47
+    assert len(games["inputs"]) == len(games["seats"]) == len(games["backup"]) <= 5 * 47
 
 
 @pytest.mark.parametrize("players", [2, 3, 4])
@@ -52,8 +51,8 @@ def test_a_game_has_a_row_between_any_two_turns():
 @pytest.mark.parametrize(("guests", "siblings"), [(0.0, 0.0), (1.0, 0.0), (0.0, 0.5)])
 def test_wins_of_all_seats_add_up_and_margins_are_bounded(players, rules, guests, siblings):
     games = play(players, rules, guests=guests, siblings=siblings)
-    assert len(games.inputs) > 50
-    for values in (games.value, games.backup):
+    assert len(games["inputs"]) > 50
+    for values in (games["value"], games["backup"]):
         np.testing.assert_allclose(values[:, :players, 1].sum(1), 1, atol=1e-5)
         assert (np.abs(values[:, :players, 0]) <= MAX_MARGIN).all()
         assert (values[:, players:, 1] == 0).all()
@@ -61,43 +60,42 @@ def test_wins_of_all_seats_add_up_and_margins_are_bounded(players, rules, guests
 
 def test_a_game_is_the_same_alone_and_among_others():
     together, alone = play(games=6), play(games=1, first=3)
-    starts = np.flatnonzero(np.append(True, together.last[:-1]))
-    rows = slice(starts[3], starts[3] + len(alone.inputs))
-    np.testing.assert_array_equal(together.inputs[rows], alone.inputs)
-    np.testing.assert_array_equal(together.backup[rows], alone.backup)
+    starts = np.flatnonzero(np.append(True, together["last"][:-1]))
+    rows = slice(starts[3], starts[3] + len(alone["inputs"]))
+    np.testing.assert_array_equal(together["inputs"][rows], alone["inputs"])
+    np.testing.assert_array_equal(together["backup"][rows], alone["backup"])
 
 
 @pytest.mark.parametrize("players", [2, 4])
 def test_siblings_are_more_rows_after_the_same_games(players):
     games, more = play(players), play(players, siblings=1.0)
-    for name, rows in vars(games).items():
-        np.testing.assert_array_equal(vars(more)[name][: len(rows)], rows)
-    own = len(games.inputs)
-    assert 5 * own < len(more.inputs) - own < 12 * own
-    assert more.last[own:].all()
-    np.testing.assert_array_equal(more.targets(0.9)[own:], more.backup[own:])
-    assert len(play(players, siblings=0.3).inputs) < len(more.inputs)
+    own = len(games)
+    np.testing.assert_array_equal(more[:own], games)
+    assert 5 * own < len(more["inputs"]) - own < 12 * own
+    assert more["last"][own:].all()
+    np.testing.assert_array_equal(targets(more, 0.9)[own:], more["backup"][own:])
+    assert len(play(players, siblings=0.3)["inputs"]) < len(more["inputs"])
 
 
 def test_one_sibling_is_what_was_played():
     """Without exploration the row of a turn is among its siblings, with the same value."""
     games = play(games=2, epsilon=0.0)
-    own = len(games.inputs)
-    siblings = play(games=2, epsilon=0.0, siblings=1.0).inputs[own:]
-    found = [(siblings == row).all(axis=1).any() for row in games.inputs]
+    own = len(games["inputs"])
+    siblings = play(games=2, epsilon=0.0, siblings=1.0)["inputs"][own:]
+    found = [(siblings == row).all(axis=1).any() for row in games["inputs"]]
     assert np.mean(found) == 1
 
 
 def test_the_backup_of_a_sibling_is_the_lookahead_of_the_next_turn():
     """Rows that are siblings too have the same backup, up to the colour that is drawn next."""
     games = play(games=20, epsilon=0.0)
-    own = len(games.inputs)
+    own = len(games["inputs"])
     more = play(games=20, epsilon=0.0, siblings=1.0)
     equal = total = 0
     for row in range(own):
-        same = own + np.flatnonzero((more.inputs[own:] == games.inputs[row]).all(axis=1))
-        if len(same) and not games.last[row]:
-            difference = np.abs(more.backup[same] - games.backup[row]).max(axis=(1, 2))
+        same = own + np.flatnonzero((more["inputs"][own:] == games["inputs"][row]).all(axis=1))
+        if len(same) and not games["last"][row]:
+            difference = np.abs(more["backup"][same] - games["backup"][row]).max(axis=(1, 2))
             equal += (difference < 1e-6).any()
             total += 1
     assert equal > 0.5 * total > 100
@@ -105,14 +103,14 @@ def test_the_backup_of_a_sibling_is_the_lookahead_of_the_next_turn():
 
 def test_no_siblings_where_assam_is_steered_at_the_end():
     rules = "official;steering=end"
-    assert len(play(rules=rules, siblings=1.0).inputs) == len(play(rules=rules).inputs)
+    assert len(play(rules=rules, siblings=1.0)["inputs"]) == len(play(rules=rules)["inputs"])
 
 
 def test_the_backup_is_the_mean_of_the_values_that_follow():
     """Without exploration the value of the next row scatters around the backup."""
     games = play(games=300, epsilon=0.0)
-    follows = ~games.last[:-1]
-    error = (games.value[1:] - games.backup[:-1])[follows]
+    follows = ~games["last"][:-1]
+    error = (games["value"][1:] - games["backup"][:-1])[follows]
     deviation = error.std(0) / np.sqrt(len(error))
     assert (np.abs(error.mean(0))[:2] < 5 * deviation[:2] + 1e-6).all()
     assert error.std() > 0.01
@@ -152,24 +150,20 @@ def test_a_turn_of_a_fixed_opponent_is_valued_as_they_play_it(kind, name):
 def test_targets_are_lambda_returns_cut_at_exploring_turns():
     rng = np.random.default_rng(0)
     rows = 40
-    games = Games(
-        inputs=np.zeros((rows, NUM_INPUTS), np.float32),
-        seats=np.zeros((rows, 4), np.int8),
-        value=rng.random((rows, 4, 2), np.float32),
-        backup=rng.random((rows, 4, 2), np.float32),
-        explored=rng.random(rows) < 0.2,
-        last=np.isin(np.arange(rows), [11, 25, rows - 1]),
-    )
-    expected = games.backup.copy()
+    games = np.zeros(rows, ROW)
+    games["value"], games["backup"] = rng.random((2, rows, 4, 2), np.float32)
+    games["explored"] = rng.random(rows) < 0.2
+    games["last"] = np.isin(np.arange(rows), [11, 25, rows - 1])
+    expected = games["backup"].copy()
     for start, end in ((0, 12), (12, 26), (26, rows)):
         for row in range(start, end):
             weight = 1.0
             for later in range(row + 1, end):
-                if games.explored[later]:
+                if games["explored"][later]:
                     break
                 weight *= 0.6
-                expected[row] += weight * (games.backup[later] - games.value[later])
-    np.testing.assert_allclose(games.targets(0.6), expected, atol=1e-5)
+                expected[row] += weight * (games["backup"][later] - games["value"][later])
+    np.testing.assert_allclose(targets(games, 0.6), expected, atol=1e-5)
 
 
 def test_a_run_is_fixed_by_its_seed_however_many_threads_play():
@@ -231,7 +225,7 @@ def test_no_hidden_unit_starts_dead_or_always_active():
     weights = trainer.model().weights()
     games = play(games=20)
     hidden = weights["bias"].size - 8
-    active = (games.inputs @ weights["first"] + weights["bias"])[:, :hidden] > 0
+    active = (games["inputs"] @ weights["first"] + weights["bias"])[:, :hidden] > 0
     assert active.mean(0).min() > 0.02
     assert active.mean(0).max() < 0.98
 
