@@ -26,9 +26,9 @@ def lowest_cell(bits: Bits) -> Int:
 
 @kernel
 def cell_at(bits: Bits, uniform: float) -> Int:
-    """The cell of a bitboard at a uniform number in [0, 1), every one equally often; -1 if empty.
+    """The cell of a bitboard at a uniform number in [0, 1), all equally often; -1 if empty.
 
-    A mask of actions does as well.
+    The bits may also be actions.
     """
     if bits == 0:
         return -1
@@ -54,7 +54,7 @@ def with_neighbours(bits: Bits) -> Bits:
 def board_of_others(state: Record, player: Int) -> Bits:
     """The visible squares of all other players still in the game."""
     squares = _ZERO
-    for other in range(state.num_players):
+    for other in range(np.int64(state.num_players)):
         if other != player and not state.eliminated[other]:
             squares |= game.board_of(state, other)
     return squares
@@ -64,7 +64,7 @@ def board_of_others(state: Record, player: Int) -> Bits:
 def find_swings(
     own: Bits, others: Bits, east: Bits, south: Bits, swings: NDArray[np.uint64]
 ) -> None:
-    """Writes which rugs swing at least 1, 2, 3 and 4: their west cells, their north cells.
+    """Write which rugs swing at least 1, 2, 3 and 4: their west cells, their north cells.
 
     All rugs at once, so that the best of twelve at each of twelve cells takes a few operations.
 

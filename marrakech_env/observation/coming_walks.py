@@ -40,7 +40,7 @@ def find_walkers(state: Record, observer: Int, work: Record) -> None:
     if state.phase == OVER:
         return
     seat: Int = np.int64(state.player)
-    for k in range(state.num_players):
+    for k in range(np.int64(state.num_players)):
         is_laid_now = state.phase == LAY and k == seat
         work.rugs[k] = max(game.rugs_left(state, k) - is_laid_now, 0)  # the eliminated have none
         if k == observer:
@@ -130,7 +130,7 @@ def ways(sums: NDArray[np.uint64], whose: Int, column: Int) -> Int:
         whose: The kind of owner.
         column: Of `CHANCES`.
     """
-    return np.int32(sums[whose, _WORD[column]] >> _SHIFT[column] & _MASK[column])
+    return np.int64(sums[whose, _WORD[column]] >> _SHIFT[column] & _MASK[column])
 
 
 @kernel

@@ -13,15 +13,14 @@ from numpy.typing import NDArray
 
 from marrakech_env import game
 from marrakech_env.compile import kernel
-from marrakech_env.kernels.bitboards import (
-    board_of_others,
-    find_swings,
-    largest_swing,
-    lowest_cell,
-)
+from marrakech_env.kernels.bitboards import board_of_others, find_swings, largest_swing, lowest_cell
 from marrakech_env.observation.coming_walks import (
     CHANCES,
+<<<<<<< HEAD
     ENDS,
+=======
+    NUM_STEERINGS,
+>>>>>>> observation
     NUM_WALKS,
     WHOLE,
     Real,
@@ -58,6 +57,7 @@ from marrakech_env.observation.perspective import colour_of_slot, num_slots, sea
 from marrakech_env.observation.schema import factor_table, offset_table
 from marrakech_env.spec import BOARD_SIZE, NUM_CELLS
 from marrakech_env.state import COVER_OWN, LAY, OVER, STEER, WALK, Int, Record, States
+<<<<<<< HEAD
 from marrakech_env.tables import (
     DIE_COUNTS,
     EDGES,
@@ -66,6 +66,9 @@ from marrakech_env.tables import (
     NUM_PLACEMENTS,
     NUM_STEERINGS,
 )
+=======
+from marrakech_env.tables import DIE_COUNTS, EDGES, NEAR, NUM_HEADINGS, NUM_PLACEMENTS
+>>>>>>> observation
 from marrakech_env.tables import WALK as WALK_TABLE
 
 IntArray = NDArray[np.int64]
@@ -209,7 +212,7 @@ def _write_ahead(
         row[to.ahead_others + steering] = amount_of_two(before, WALKERS, THIRD, steering)
         start, ruin = turned(heading, steering), np.uint32(0)
         for face in range(_FACES):
-            cell = ENDS[start, face]
+            cell = WALK_TABLE[face + 1, start] >> 2
             row[to.ahead + _FACES * steering + face] = work.size[cell]
             ruin += DIE_COUNTS[face] * np.uint32(owed(work.tolls[cell]) > money)
         row[to.ruin + steering] = np.float32(ruin) / _SIXTHS
