@@ -229,11 +229,7 @@ def test_with_two_players_the_best_two_placements_are_valued_after_the_reply():
         for state, action in zip(batch.states, actions, strict=True):
             if state["phase"] != LAY:
                 continue
-<<<<<<< HEAD
             seat, found = int(state["player"]), {r.action: r.q for r in agent.analyse(state)}
-=======
-            seat, found = int(state["player"]), {r.action: r.worth for r in agent.analyse(state)}
->>>>>>> heuristic
             nexts = {k: positions_after(state, k) for k in found}
             one_turn = {k: values(agent, nexts[k][0][:1], seat)[0] for k in found}
             order = sorted(found, key=lambda k: (-one_turn[k], k))

@@ -16,11 +16,6 @@ from marrakech_env.compile import kernel
 from marrakech_env.kernels.bitboards import board_of_others, find_swings, largest_swing, lowest_cell
 from marrakech_env.observation.coming_walks import (
     CHANCES,
-<<<<<<< HEAD
-    ENDS,
-=======
-    NUM_STEERINGS,
->>>>>>> observation
     NUM_WALKS,
     WHOLE,
     Real,
@@ -57,7 +52,6 @@ from marrakech_env.observation.perspective import colour_of_slot, num_slots, sea
 from marrakech_env.observation.schema import factor_table, offset_table
 from marrakech_env.spec import BOARD_SIZE, NUM_CELLS
 from marrakech_env.state import COVER_OWN, LAY, OVER, STEER, WALK, Int, Record, States
-<<<<<<< HEAD
 from marrakech_env.tables import (
     DIE_COUNTS,
     EDGES,
@@ -66,9 +60,6 @@ from marrakech_env.tables import (
     NUM_PLACEMENTS,
     NUM_STEERINGS,
 )
-=======
-from marrakech_env.tables import DIE_COUNTS, EDGES, NEAR, NUM_HEADINGS, NUM_PLACEMENTS
->>>>>>> observation
 from marrakech_env.tables import WALK as WALK_TABLE
 
 IntArray = NDArray[np.int64]
