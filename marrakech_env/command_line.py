@@ -1,12 +1,14 @@
 """What the commands share: exit codes, signals, and printing that never ends a command.
 
-`run_command` runs the main function of a command. Libraries that print use `printable`.
+`run_command` runs the main function of a command, `run_module` one that needs an extra of the
+package. Libraries that print use `printable`.
 """
 
 from __future__ import annotations
 
 import codecs
 import contextlib
+import importlib
 import os
 import signal
 import sys
@@ -104,6 +106,35 @@ def held_signals() -> Iterator[None]:
 _stops: Final[list[Stopped]] = []
 """The signal that stops the command, once it came."""
 _held: Final = threading.Event()
+
+
+def run_module(module: str, extra: str) -> int:
+    """Run the function `main` of a module with `run_command`.
+
+    Args:
+        module: Name of the module; its import may take long.
+        extra: The extra of the package that the module needs.
+
+    Returns:
+        The exit code; 2 where a package of the extra is missing.
+    """
+
+    def main() -> int:
+        try:
+            command = importlib.import_module(module)
+        except ModuleNotFoundError as error:
+            if error.name is None or error.name.startswith("marrakech"):
+                raise
+            print(
+                f"error: this command needs {error.name}: pip install 'marrakech-env[{extra}]' "
+                f"(in a clone: pip install -e '.[{extra}]')",
+                file=sys.stderr,
+            )
+            return BAD_INPUT
+        code: int = command.main()
+        return code
+
+    return run_command(main)
 
 
 def _exit_code_of(main: Callable[[], int]) -> int:

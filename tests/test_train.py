@@ -177,6 +177,6 @@ def test_a_missing_package_names_the_extra(monkeypatch, capsys):
         runpy.run_path(str(ROOT / "train.py"), run_name="__main__")
     assert end.value.code == 2
     assert capsys.readouterr().err == (
-        "train.py needs tyro: pip install 'marrakech-env[train]' "
+        "error: this command needs tyro: pip install 'marrakech-env[train]' "
         "(in a clone: pip install -e '.[train]')\n"
     )

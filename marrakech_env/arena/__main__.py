@@ -4,21 +4,12 @@ from __future__ import annotations
 
 import sys
 
+from marrakech_env.command_line import run_module
+
 
 def run() -> int:
-    """Run the command, or print which extra to install; return the exit code."""
-    try:
-        from marrakech_env.arena.cli import main
-    except ModuleNotFoundError as error:
-        if error.name is None or error.name.startswith("marrakech"):
-            raise
-        print(
-            f"error: the arena's command line needs {error.name}: "
-            "pip install 'marrakech-env[arena]' (in a clone: pip install -e '.[arena]')",
-            file=sys.stderr,
-        )
-        return 2
-    return main()
+    """Run the command, or tell which extra to install; return the exit code."""
+    return run_module("marrakech_env.arena.cli", "arena")
 
 
 if __name__ == "__main__":
