@@ -1,13 +1,18 @@
-"""Fixtures of the leaderboard, for its own tests and those of its command."""
+"""Fixtures of the leaderboard, for its own tests and those of its command; Ctrl-C for all tests."""
 
 from __future__ import annotations
 
+import signal
 from pathlib import Path
 
 import pytest
 from leaderboard_agents import FOR_TWO, NOISY
 
 from marrakech_env.arena import leaderboard
+
+if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
+    # A shell starts background jobs like that, and the tests of Ctrl-C need the signal.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.fixture
