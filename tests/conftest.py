@@ -10,9 +10,11 @@ from leaderboard_agents import FOR_TWO, NOISY
 
 from marrakech_env.arena import leaderboard
 
+# A shell or nohup starts background jobs that ignore these, and the tests of signals need them.
 if signal.getsignal(signal.SIGINT) == signal.SIG_IGN:
-    # A shell starts background jobs like that, and the tests of Ctrl-C need the signal.
     signal.signal(signal.SIGINT, signal.default_int_handler)
+if hasattr(signal, "SIGHUP") and signal.getsignal(signal.SIGHUP) == signal.SIG_IGN:
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
 @pytest.fixture

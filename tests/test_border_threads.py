@@ -84,6 +84,7 @@ def test_a_second_thread_inside_a_border_is_refused_and_changes_nothing(kind, ca
     assert play(border, 6) == play(twin, 6)
 
 
+@pytest.mark.long  # threads meet by chance
 @pytest.mark.parametrize("kind", MAKERS)
 def test_threads_that_fight_for_a_border_get_errors_and_leave_it_whole(kind):
     border = MAKERS[kind](Lowest())

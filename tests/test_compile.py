@@ -235,6 +235,7 @@ sys.stdin.read()
 )
 
 
+@pytest.mark.long  # its timers depend on the load of the machine
 @pytest.mark.skipif(sys.platform == "win32", reason="no timer there")
 @pytest.mark.parametrize("error", ["KeyboardInterrupt", "TimeoutError", "ZeroDivisionError"])
 def test_a_compile_that_was_interrupted_can_be_repeated_by_this_process_and_others(tiny, error):
